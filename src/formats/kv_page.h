@@ -18,7 +18,7 @@
 
 namespace tilewright {
 
-/// In which numbers the 448 plain values of a row of 512 are kept; the 64 that follow, with rotary
+/// The number format of the 448 plain values of a row of 512; the 64 that follow, with rotary
 /// positions, are bf16 in every format. A row is key and value in one. The public name is
 /// NumberFormat (tilewright/format.h).
 enum class KvFormat {

@@ -10,7 +10,7 @@
 //   time ->     | scores ............ | softmax .............. | output ............ |
 //   memory        S written             S read 3x, written 2x    S read
 //
-// The first rung: what the others are compared with, and the one that is right at sight. S is
+// The first rung: what the others are compared with, and the one that is plainly right. S is
 // stored with the query contiguous, so that neighbouring rows of the softmax are neighbours in
 // memory; in the other two kernels neighbouring threads differ in the key or dimension, which costs
 // them a sector each or shares one value.

@@ -153,8 +153,8 @@ struct Kernel : tile::TilesInFlight<kTiles, HeadDim> {
 
   // A softmax thread: scores of its row to P and the factor of earlier results; at the end the
   // factor of all.
-  static __device__ void soften(const AttentionParams& params, Shared& shared,
-                                std::uint32_t columns, int t) {
+  static __device__ void run_softmax(const AttentionParams& params, Shared& shared,
+                                     std::uint32_t columns, int t) {
     const KeyRange keys(params);
     const Rows rows = rows_of(params, t);
     const auto row = static_cast<std::int32_t>(threadIdx.x % tile::kRowThreads);
@@ -218,7 +218,7 @@ struct Kernel : tile::TilesInFlight<kTiles, HeadDim> {
     if (warp < kCorrectionWarp) {
       ptx::setmaxnreg_inc_sync_aligned<kSoftmaxRegisters>();
       const int t = static_cast<int>(warp / 4);
-      soften(params, shared, columns, t);
+      run_softmax(params, shared, columns, t);
     } else if (warp < kMmaWarp) {
       ptx::setmaxnreg_dec_sync_aligned<kCorrectionRegisters>();
       const std::int32_t steps = KeyRange(params).count();

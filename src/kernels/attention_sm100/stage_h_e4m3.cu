@@ -276,8 +276,8 @@ struct Kernel : tile::TilesInFlight<stage_h_tiles(HeadDim), HeadDim> {
     }
   };
 
-  static __device__ void soften(const AttentionFp8Params& params, Shared& shared,
-                                std::uint32_t columns, int t) {
+  static __device__ void run_softmax(const AttentionFp8Params& params, Shared& shared,
+                                     std::uint32_t columns, int t) {
     const KeyRange keys(params);
     const Rows rows = rows_of(params, t);
     const auto row = static_cast<std::int32_t>(threadIdx.x % tile::kRowThreads);
@@ -360,7 +360,7 @@ struct Kernel : tile::TilesInFlight<stage_h_tiles(HeadDim), HeadDim> {
     if (warp < kCorrectionWarp) {
       ptx::setmaxnreg_inc_sync_aligned<kSoftmaxRegisters>();
       const int t = static_cast<int>(warp / 4);
-      if (t < kTiles) soften(params, shared, columns, t);
+      if (t < kTiles) run_softmax(params, shared, columns, t);
     } else if (warp < kMmaWarp) {
       ptx::setmaxnreg_dec_sync_aligned<kCorrectionRegisters>();
       const std::int32_t steps = KeyRange(params).count();

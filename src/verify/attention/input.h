@@ -29,7 +29,7 @@ HostTensor load_tensor(const AttentionInput& input, const std::string& name);
 AttentionData describe_attention(const AttentionInput& input);
 void draw_operands(const AttentionInput& input, AttentionData& data);
 
-/// Both.
+/// describe_attention(), then draw_operands().
 AttentionData load_attention(const AttentionInput& input);
 
 }  // namespace tilewright::cli

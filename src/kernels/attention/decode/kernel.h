@@ -130,7 +130,7 @@ __device__ void decode(const kernels::DecodeParams& p) {
       add_steps<Shape>(consumer, loader, segment, ring, stage);
       merger.store(segment, seen);
     }
-    if (is_guess) is_wrong = !ahead.check(looked), is_guess = false;  // no segments, it was said
+    if (is_guess) is_wrong = !ahead.check(looked), is_guess = false;  // also without segments
     if (is_wrong) {
       loader.drain();
       is_begun = false;
