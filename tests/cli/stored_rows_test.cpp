@@ -3,7 +3,7 @@
 #include "verify/stored_rows.h"
 
 #include "base/tensor.h"
-#include "tests/ops/linear_case.h"
+#include "tests/ops/linear/case.h"
 
 #include <gmock/gmock.h>
 

@@ -10,7 +10,7 @@
 #include "reference/linear/weight.h"
 #include "reference/moe/moe.h"
 #include "tests/ops/figures/document_figure.h"
-#include "tests/ops/linear_case.h"
+#include "tests/ops/linear/case.h"
 
 namespace tilewright::ops {
 

@@ -3,7 +3,7 @@
 #include "formats/minifloat.h"
 #include "formats/packed_matrix.h"
 #include "ops/linear/pack.h"
-#include "tests/ops/linear_case.h"
+#include "tests/ops/linear/case.h"
 
 #include <cmath>
 #include <functional>

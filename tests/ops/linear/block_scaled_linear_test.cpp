@@ -1,6 +1,6 @@
 // The block-scaled linear operator: its choice of tiles, its errors, and its results against the
 // tensor core's own sums.
-#include "tests/ops/block_scaled_case.h"
+#include "tests/ops/linear/block_scaled_case.h"
 
 namespace tilewright::ops {
 namespace {

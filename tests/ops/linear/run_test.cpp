@@ -11,7 +11,7 @@
 #include "reference/error_bound.h"
 #include "reference/linear/linear.h"
 #include "tests/kernels/kernel_test.h"
-#include "tests/ops/linear_case.h"
+#include "tests/ops/linear/case.h"
 #include "tests/ops/operator_test.h"
 
 #include <cmath>
