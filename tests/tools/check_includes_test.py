@@ -80,7 +80,8 @@ class CheckIncludes(unittest.TestCase):
     def test_cuda_headers_asm_and_unknown_folders(self):
         self.assert_breach({"src/base/a.h": "#include <cuda.h>\n"}, "CUDA header cuda.h")
         self.assert_breach({"src/layout/a.h": 'void f() { asm volatile("nop"); }\n'}, "`asm` outside src/ptx")
-        self.assert_breach({"src/sim/check/a.cpp": 'auto x = std::getenv("X");\n'}, "getenv outside src/base/env.cpp")
+        self.assert_breach({"src/sim/check/a.cpp": 'auto x = std::getenv("X");\n'},
+                           "getenv outside src/base/env.cpp")
         self.assert_breach({"src/misc/a.h": "#include <vector>\n"}, "folder misc/ has no row")
         self.assert_breach({"src/base/a.h": '#include "error.h"\n'}, "is not a path below src/ or include/")
         self.assert_breach({"src/base/ok.h": "\n", "include/tilewright/a.h": '#include "base/error.h"\n'},

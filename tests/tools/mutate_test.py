@@ -235,7 +235,8 @@ class Tables(unittest.TestCase):
         """100 waits of which 2 of 4 are named, and all of 10 fences: 60 of 110, +- 196 sqrt(100 96 / 4 / 3 s2)."""
         drawn = [result("k3", verdict, "waits") for verdict in ("named", "named", "missed", "strict")]
         drawn += [result("k3", "named", "fences")] * 10
-        share, error = table.Sample({"waits": 100, "fences": 10}, {"waits": 4, "fences": 10}).share(drawn, ("named",))
+        sample = table.Sample({"waits": 100, "fences": 10}, {"waits": 4, "fences": 10})
+        share, error = sample.share(drawn, ("named",))
         self.assertAlmostEqual(share, 60 / 110)
         self.assertAlmostEqual(error, (100 * 96 / 4 / 3) ** 0.5 / 110)
         line = table.score_lines(drawn, {"waits": 100, "fences": 10})[1]

@@ -63,7 +63,8 @@ class Judge:
         text = module.with_line(mutant.index, mutant.line)
         entry = known.find(self.entries, case.name, mutant.what, result.place)
         is_left_out = entry is not None and entry.name in LEFT_OUT
-        is_named = self._first_shape(case, module, text, result, TIMINGS[:1 if is_left_out and self.is_quick else 3])
+        timings = TIMINGS[:1 if is_left_out and self.is_quick else 3]
+        is_named = self._first_shape(case, module, text, result, timings)
         if not is_named and any(how.startswith("slow") for how in result.runs.values()):
             result.verdict, result.text = "missed", "never ends"
             return

@@ -1,8 +1,9 @@
 // Packing weights: what the bricks hold is what the checkpoint said, and bad ones are refused.
+#include "ops/linear/pack.h"
+
 #include "base/error.h"
 #include "formats/minifloat.h"
 #include "formats/packed_matrix.h"
-#include "ops/linear/pack.h"
 #include "tests/ops/linear/case.h"
 
 #include <cmath>

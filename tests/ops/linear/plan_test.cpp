@@ -1,7 +1,8 @@
 // What a plan of a linear layer says, by arithmetic alone: no device is opened.
+#include "ops/linear/plan.h"
+
 #include "base/error.h"
 #include "device/kernel_registry.h"
-#include "ops/linear/plan.h"
 #include "tests/ops/gpu_infos.h"
 #include "tests/reference/inputs.h"
 

@@ -1,5 +1,5 @@
-// wgmma: a warpgroup multiplies matrices in shared memory, asynchronously. A warp has 16 rows of the
-// 64. They are computed when all four have come to it, for all of them by the last, or, if
+// wgmma: a warpgroup multiplies matrices in shared memory, asynchronously. A warp has 16 of its
+// 64 rows. They are computed when all four have come to it, for all of them by the last, or, if
 // asynchronous work is late, by each at the wait. On an H200 the warps wait for each other at every
 // product, not at wgmma.fence (docs/notes/2026-11-23-tensor-core-numbers.md).
 #include "sim/exec/random_timing.h"
