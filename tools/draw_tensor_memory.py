@@ -94,9 +94,11 @@ PICTURES = {
             ("S, P 0", SCORES, 0, "kPairScores"), ("S, P 1", OPERAND, "kPairScores", "kPairScores"),
             ("Q, 16 bits", QUERIES, "kPairQueries", 128),
             ("O, f32", RESULTS, "kPairResults", "kPairColumns - kPairResults")]),
-        Plan("indexer, e4m3: 128 keys by four tokens of 64 heads, twice", INDEXER, {"kColumns": 256}, 512, [
-            ("products 0, f32", SCORES, 0, "kColumns"),
-            ("products 1, f32", OPERAND, "kColumns", "kColumns")]),
+        Plan("indexer, e4m3: 128 keys by two tokens of 64 heads, four times; four tokens take two", INDEXER,
+             {"kColumns": 128}, 512, [
+            ("products 0, f32", SCORES, 0, "kColumns"), ("products 1, f32", OPERAND, "kColumns", "kColumns"),
+            ("products 2, f32", SCORES, "2 * kColumns", "kColumns"),
+            ("products 3, f32", OPERAND, "3 * kColumns", "kColumns")]),
         Plan("indexer, MXFP4: two tokens, three times; then scales of queries and of keys", INDEXER,
              {"kColumns": 128}, 512, [
             ("products 0", SCORES, 0, "kColumns"), ("products 1", OPERAND, "kColumns", "kColumns"),

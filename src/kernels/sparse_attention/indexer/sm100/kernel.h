@@ -5,12 +5,15 @@
 //                 tiles later: scales there, fence, handed over
 //   warp 11       queries of the next part: tensor copies of codes, weights, scales, lengths
 //   warp 8        one thread: [MXFP4: scales to Tensor Memory] products of a tile | commits
-//   warps 0-7     weights to registers, once a part | accumulator there? Tensor Memory -> registers
-//                 | free | relu, weights, sums over heads in the thread, two numbers an
-//                 instruction | [e4m3: x key scale] store
+//   warps 0-7     weights to registers, once a part | key there? accumulator there? Tensor Memory
+//                 -> registers | free | relu, weights, sums over heads in the thread, two numbers
+//                 an instruction | [e4m3: x key scale] store
 //
-//   Tensor Memory   e4m3: two accumulators of 256 columns
+//   Tensor Memory   e4m3: four accumulators of 128 columns; a product has one or two
 //                   MXFP4: three of 128 | scales of two parts' queries | of each stage of keys
+//
+// Accumulators are the two warpgroups' in turn: a tile of one or two tokens of 64 heads is summed
+// by four warps, which pay once for waits, scale and addresses, and the next by the other four.
 //
 // A thread has all heads of its key: sums need no other thread, and logits of 32 keys are 128
 // bytes. Units of more tokens are done in parts of four (of 64 heads), since 128 weights are what
@@ -33,12 +36,7 @@ namespace tilewright::tile {
 template <IndexFormat Format, int Heads>
 __device__ void sum_parts(const kernels::TensorIndexerParams& params,
                           const TensorIndexerRings<Format>& rings, std::uint32_t tmem) {
-  DeepPosition at;
-  RingPosition<2> query;
-  RingPosition<TensorIndexerTraits<Format>::kAccumulators> accumulator;
-  const auto group = ptx::uniform(static_cast<std::int32_t>(threadIdx.x / 128));
-  TensorIndexerSums<Format, Heads> sums = {params, rings, own_lanes(tmem), group,
-                                           at,     query, accumulator};
+  TensorIndexerSums<Format, Heads> sums(params, rings, tmem);
   for_each_part(params, [&](const TensorIndexerPart& part, std::int32_t begin, std::int32_t end) {
     sums.run(part, begin, end);
   });

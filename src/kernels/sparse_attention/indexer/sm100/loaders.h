@@ -12,6 +12,8 @@
 #include "ptx/bulk_tensor_copy.h"
 #include "ptx/cp_async.h"
 #include "ptx/fence.h"
+#include "ptx/load_store.h"
+#include "ptx/mbarrier_count.h"
 
 #include <cstdint>
 
@@ -26,39 +28,44 @@ __device__ void hand_over_copies(std::uint32_t barrier) {
   if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(barrier);
 }
 
-/// One of the warps that fetch keys.
+/// Where keys lie that neighbours of a lane have: four in one page, or each in its own.
+template <int Neighbours>
+struct TensorKeyPlaces {
+  static constexpr int kCount = 4 / Neighbours;
+  std::int32_t pages[kCount], slots[kCount];  ///< page -1: none
+};
+
+/// One of the warps that fetch keys: lane l has keys 4 l to 4 l + 3 of a tile.
 template <IndexFormat Format>
 struct TensorKeyLoader {
   using Traits = TensorIndexerTraits<Format>;
-  static constexpr int kKeysPerLane = kernels::kTensorIndexerKeys / 32;
   static constexpr int kTilesOfChunk = kernels::kIndexerChunk / kernels::kTensorIndexerKeys;
   static constexpr int kUnderWay = 3;  ///< own tiles, one after another
-  static_assert(kTilesOfChunk == kTensorKeyWarps);
+  static_assert(kTilesOfChunk == kTensorKeyWarps && kernels::kTensorIndexerKeys == 4 * 32);
   static_assert(kTensorKeyWarps * kUnderWay <= kernels::kTensorIndexerMinStages);
 
   const kernels::IndexerLogitsParams& params;
   const TensorIndexerRings<Format>& rings;
+  std::int32_t first_row;  ///< of this lane
+  std::int32_t box_rows;
+  std::uint32_t num_pages;
   std::int32_t parity;  ///< of own tiles
   DeepPosition at, oldest;
   int under_way = 0;
 
   __device__ TensorKeyLoader(const kernels::IndexerLogitsParams& of_logits,
                              const TensorIndexerRings<Format>& of_cta, std::int32_t number)
-      : params(of_logits), rings(of_cta), parity(number) {
+      : params(of_logits),
+        rings(of_cta),
+        first_row(static_cast<std::int32_t>(threadIdx.x % 32 * 4)),
+        box_rows(of_logits.box_rows),
+        num_pages(of_logits.keys.page_divisor.divide(
+            static_cast<std::uint32_t>(of_logits.keys.num_rows))),
+        parity(number) {
     if (number != 0) at.advance(rings.stages), oldest.advance(rings.stages);
   }
 
-  __device__ static std::int32_t lane() { return static_cast<std::int32_t>(threadIdx.x % 32); }
-  __device__ void advance(DeepPosition& position) const {
-    for (int i = 0; i < kTensorKeyWarps; ++i) position.advance(rings.stages);
-  }
-
-  __device__ bool has_boxes() const { return Traits::kIsFp8 || params.box_rows > 1; }
-
-  /// A box begins with this row.
-  __device__ bool is_box(std::int32_t page, std::int32_t row) const {
-    return has_boxes() && has_page(params.keys, page) && row % params.box_rows == 0;
-  }
+  __device__ bool has_boxes() const { return Traits::kIsFp8 || box_rows > 1; }
 
   /// The codes of a row, without a tensor copy.
   __device__ void copy_row(std::int32_t row, const std::uint8_t* from) const {
@@ -70,77 +77,108 @@ struct TensorKeyLoader {
     }
   }
 
-  /// Lane l has keys l, l + 32, .. of the tile, of which the pages are given; those that begin a
-  /// box copy it.
-  __device__ void fetch(const std::int32_t (&pages)[kKeysPerLane], std::int32_t first_key) {
-    const kernels::IndexPages& keys = params.keys;
-    std::int32_t slots[kKeysPerLane];
-    std::uint32_t there[kKeysPerLane], boxes = 0;
+  /// Scales of neighbours, the first of which is `row`. e4m3: that of no key is kNoKey.
+  template <int Neighbours>
+  __device__ void copy_scales(std::int32_t row, const std::uint8_t* from, bool are_there) const {
+    const std::uint32_t scales = ptx::shared_address(rings.shared.key_scales[at.stage]);
+    if constexpr (Traits::kIsFp8) {
+      const std::uint32_t to = scales + static_cast<std::uint32_t>(4 * row);
+      if (are_there && Neighbours == 4) {
+        ptx::cp_async_cg_shared_global_16(to, from);
+      } else if (are_there) {
+        ptx::cp_async_ca_shared_global_4(to, from, 4);
+      } else {
 #pragma unroll
-    for (int i = 0; i < kKeysPerLane; ++i) {
-      const std::int32_t row = lane() + 32 * i, key = first_key + row;
-      const auto block =
-          static_cast<std::int32_t>(keys.page_divisor.divide(static_cast<std::uint32_t>(key)));
-      slots[i] = key - block * keys.page_size;
-      there[i] = __ballot_sync(~0u, has_page(keys, pages[i]));
-      boxes += static_cast<std::uint32_t>(__popc(__ballot_sync(~0u, is_box(pages[i], row))));
+        for (std::uint32_t i = 0; i < Neighbours; ++i)
+          ptx::st_shared_u32(to + 4 * i, __float_as_uint(kNoKey));
+      }
+    } else {
+      // Four neighbours are in the same of the atom's four columns.
+      const std::uint32_t to = scales + static_cast<std::uint32_t>(scale_place(row));
+#pragma unroll
+      for (std::uint32_t i = 0; i < Neighbours; ++i)
+        ptx::cp_async_ca_shared_global_4(to + 16 * i, from + 4 * i, are_there ? 4 : 0);
     }
+  }
+
+  /// Starts to fetch a tile.
+  template <int Neighbours>
+  __device__ void fetch(const TensorKeyPlaces<Neighbours>& places) {
+    const kernels::IndexPages& keys = params.keys;
+    const IndexPageLayout layout = {keys.format, keys.page_size, keys.page_stride};
     const std::uint32_t full = rings.full(at.stage);
     ptx::mbarrier_wait_parity(rings.empty(at.stage), at.parity ^ 1);
-    const auto bytes = static_cast<std::uint32_t>(params.box_rows * Traits::kRowBytes);
-    if (lane() == 0) {
-      ptx::mbarrier_arrive_expect_tx(full, boxes * bytes);
-      *reinterpret_cast<uint4*>(rings.shared.is_key[at.stage]) =
-          make_uint4(there[0], there[1], there[2], there[3]);
-    }
-    __syncwarp();
+    std::uint32_t is_key = 0;  // a byte each
 #pragma unroll
-    for (int i = 0; i < kKeysPerLane; ++i) {
-      const std::int32_t row = lane() + 32 * i;
-      const bool is_there = has_page(keys, pages[i]);
-      if (is_box(pages[i], row)) {
+    for (int i = 0; i < places.kCount; ++i) {
+      const std::int32_t row = first_row + i * Neighbours;
+      const bool are_there = static_cast<std::uint32_t>(places.pages[i]) < num_pages;
+      const std::int32_t page = are_there ? places.pages[i] : 0, slot = places.slots[i];
+      if (are_there && has_boxes() && (row & (box_rows - 1)) == 0) {
+        ptx::mbarrier_expect_tx(full, static_cast<std::uint32_t>(box_rows * Traits::kRowBytes));
         ptx::cp_async_bulk_tensor_3d_shared_global(
             rings.tile(at.stage) + static_cast<std::uint32_t>(row * Traits::kRowBytes),
-            params.key_map, 0, slots[i], pages[i], full);
+            params.key_map, 0, slot, page, full);
       }
-      const int place = Traits::kIsFp8 ? 4 * row : scale_place(row);
-      const KeyPlace from(keys, is_there ? pages[i] : 0, is_there ? slots[i] : 0);
-      if (is_there && !has_boxes()) copy_row(row, from.data);
-      ptx::cp_async_ca_shared_global_4(ptx::shared_address(rings.shared.key_scales[at.stage]) +
-                                           static_cast<std::uint32_t>(place),
-                                       from.scales, is_there ? 4 : 0);
+      if (are_there && !has_boxes()) copy_row(row, keys.pages + layout.data_offset(page, slot));
+      copy_scales<Neighbours>(row, keys.pages + layout.scale_offset(page, slot), are_there);
+      is_key |= are_there ? (Neighbours == 4 ? 0x01010101u : 1u << 8 * i) : 0;
     }
+    if constexpr (!Traits::kIsFp8)
+      ptx::st_shared_u32(ptx::shared_address(&rings.shared.is_key[at.stage][first_row]), is_key);
     ptx::cp_async_commit_group();
-    advance(at);
+    advance(at, kTensorKeyWarps, rings.stages);
     if (++under_way == kUnderWay) hand_over<kUnderWay - 1>();
   }
   template <int Pending>
   __device__ void hand_over() {
     hand_over_copies<Pending>(rings.full(oldest.stage));
-    advance(oldest);
+    advance(oldest, kTensorKeyWarps, rings.stages);
     --under_way;
   }
 
-  __device__ void run(const TensorIndexerPart& part, std::int32_t begin, std::int32_t end) {
+  /// Page and slot of this lane's keys of the tile whose first key is given; keys from `bound` on
+  /// have none.
+  template <int Neighbours>
+  __device__ TensorKeyPlaces<Neighbours> find(const std::int32_t* table, std::int32_t first_key,
+                                              std::int32_t bound) const {
+    TensorKeyPlaces<Neighbours> places;
+#pragma unroll
+    for (int i = 0; i < places.kCount; ++i) {
+      const std::int32_t key = first_key + first_row + i * Neighbours;
+      const auto block = static_cast<std::int32_t>(
+          params.keys.page_divisor.divide(static_cast<std::uint32_t>(key)));
+      places.slots[i] = key - block * params.keys.page_size;
+      places.pages[i] = -1;
+      if (key < bound)
+        places.pages[i] = static_cast<std::int32_t>(ptx::ld_global_nc_u32(table + block));
+    }
+    return places;
+  }
+
+  template <int Neighbours>
+  __device__ void fetch_all(const TensorIndexerPart& part, std::int32_t begin, std::int32_t end) {
     const std::int32_t* const table =
         params.block_table + part.unit.sequence * params.block_table_stride;
-    const auto first_key = [&](std::int32_t chunk) {
-      return chunk * kernels::kIndexerChunk + parity * kernels::kTensorIndexerKeys;
-    };
-    const auto find = [&](std::int32_t(&pages)[kKeysPerLane], std::int32_t chunk) {
-#pragma unroll
-      for (int i = 0; i < kKeysPerLane; ++i)
-        pages[i] = key_page(params, table, first_key(chunk) + lane() + 32 * i,
-                            chunk < end ? part.unit.num_keys : 0);
-    };
-    std::int32_t next[kKeysPerLane];
-    find(next, begin);
-    for (std::int32_t chunk = begin; chunk < end; ++chunk) {
-      std::int32_t pages[kKeysPerLane];
-#pragma unroll
-      for (int i = 0; i < kKeysPerLane; ++i) pages[i] = next[i];
-      find(next, chunk + 1);
-      fetch(pages, first_key(chunk));
+    const std::int64_t keys_of_table = std::int64_t{params.num_blocks} * params.keys.page_size;
+    const std::int32_t end_key = end * kernels::kIndexerChunk,
+                       num_keys = min(part.unit.num_keys, end_key);
+    const auto bound =
+        static_cast<std::int32_t>(keys_of_table < num_keys ? keys_of_table : num_keys);
+    std::int32_t key = begin * kernels::kIndexerChunk + parity * kernels::kTensorIndexerKeys;
+    TensorKeyPlaces<Neighbours> next = find<Neighbours>(table, key, bound);
+    for (; key < end_key; key += kernels::kIndexerChunk) {
+      const TensorKeyPlaces<Neighbours> places = next;
+      next = find<Neighbours>(table, key + kernels::kIndexerChunk, bound);
+      fetch(places);
+    }
+  }
+  /// Boxes of four rows or more begin where a lane's keys do: those are all in one page.
+  __device__ void run(const TensorIndexerPart& part, std::int32_t begin, std::int32_t end) {
+    if (box_rows >= 4) {
+      fetch_all<4>(part, begin, end);
+    } else {
+      fetch_all<1>(part, begin, end);
     }
   }
   __device__ void finish() {

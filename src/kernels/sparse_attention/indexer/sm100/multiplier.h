@@ -23,6 +23,7 @@ struct TensorIndexerMultiplier {
   DeepPosition key;
   RingPosition<2> query;
   RingPosition<Traits::kAccumulators> accumulator;
+  RingPosition<Traits::kFullBarriers> full;
 
   /// 128 keys by `columns` queries; the scales of instruction i of MXFP4 are bytes 2 i and 2 i + 1.
   static __device__ std::uint32_t instruction(std::uint32_t columns, std::uint32_t i) {
@@ -52,30 +53,54 @@ struct TensorIndexerMultiplier {
     return tmem + Traits::kKeyScales + key.stage * Traits::kScaleColumns;
   }
 
-  /// A tile by the columns from `first` on that fit into an accumulator.
-  __device__ void multiply(const TensorIndexerPart& part, std::int32_t first) {
-    const auto columns = static_cast<std::uint32_t>(min(part.columns - first, Traits::kColumns));
-    const Ring<3> ring(rings.shared.accumulators);
-    wait_for_tensor_memory(ring.empty_barriers + accumulator.stage * 8, accumulator.parity ^ 1);
+  /// What products by the columns from `first` on need, as many as a product has.
+  struct Block {
+    std::uint64_t b;
+    std::uint32_t scales, instructions[Traits::kProducts];
+    int accumulators;
+
+    __device__ Block(const TensorIndexerMultiplier& m, const TensorIndexerPart& part, int first)
+        : b(Operand::tensor_k_major(m.rings.queries(m.query.stage, m.params.columns) +
+                                    static_cast<std::uint32_t>(first * Traits::kRowBytes))),
+          scales(m.query_scales() +
+                 static_cast<std::uint32_t>(first / Traits::kColumns) * Traits::kScaleColumns) {
+      const int columns = min(part.columns - first, Traits::kProductColumns);
+      accumulators = columns > Traits::kColumns ? 2 : 1;
+#pragma unroll
+      for (std::uint32_t i = 0; i < Traits::kProducts; ++i)
+        instructions[i] = instruction(static_cast<std::uint32_t>(columns), i);
+    }
+  };
+
+  /// Calls work() for the accumulators of a block.
+  template <class Work>
+  __device__ void for_each_accumulator(const Block& block, Work&& work) {
+    work();
+    if (Traits::kProductColumns > Traits::kColumns && block.accumulators == 2) work();
+  }
+
+  /// A tile by a block of columns.
+  __device__ void multiply(const Block& block, std::uint64_t a, std::uint32_t a_scales) {
+    const Ring<6> ring(rings.shared.accumulators);
     const std::uint32_t d = tmem + accumulator.stage * Traits::kColumns;
-    const std::uint64_t a = Operand::tensor_k_major(rings.tile(key.stage));
-    const std::uint64_t b =
-        Operand::tensor_k_major(rings.queries(query.stage, params.columns) +
-                                static_cast<std::uint32_t>(first * Traits::kRowBytes));
+    for_each_accumulator(block, [&] {
+      wait_for_tensor_memory(ring.empty_barriers + accumulator.stage * 8, accumulator.parity ^ 1);
+      accumulator.advance();
+    });
 #pragma unroll
     for (std::uint32_t i = 0; i < Traits::kProducts; ++i) {
-      const std::uint64_t a_i = advance_descriptor(a, 2 * i), b_i = advance_descriptor(b, 2 * i);
+      const std::uint64_t a_i = advance_descriptor(a, 2 * i),
+                          b_i = advance_descriptor(block.b, 2 * i);
       if constexpr (Traits::kIsFp8) {
-        ptx::tcgen05_mma_f8f6f4(d, a_i, b_i, instruction(columns, i), i > 0);
+        ptx::tcgen05_mma_f8f6f4(d, a_i, b_i, block.instructions[i], i > 0);
       } else {
-        const std::uint32_t of_queries =
-            query_scales() + static_cast<std::uint32_t>(first) / 128 * Traits::kScaleColumns;
-        ptx::tcgen05_mma_mxf4_2x(d, a_i, b_i, instruction(columns, i), key_scales(), of_queries,
-                                 i > 0);
+        ptx::tcgen05_mma_mxf4_2x(d, a_i, b_i, block.instructions[i], a_scales, block.scales, i > 0);
       }
     }
-    ptx::tcgen05_commit(ring.full_barriers + accumulator.stage * 8);
-    accumulator.advance();
+    for_each_accumulator(block, [&] {
+      ptx::tcgen05_commit(ring.full_barriers + full.stage * 8);
+      full.advance();
+    });
   }
 
   __device__ void run(const TensorIndexerPart& part, std::int32_t begin, std::int32_t end) {
@@ -86,13 +111,16 @@ struct TensorIndexerMultiplier {
         copy_scales(query_scales() + static_cast<std::uint32_t>(i) / 128 * Traits::kScaleColumns,
                     &rings.shared.query_scales[query.stage][i]);
     }
+    const Block block(*this, part, 0), second(*this, part, Traits::kProductColumns);
+    const bool has_second = part.columns > Traits::kProductColumns;
     const std::int32_t tiles =
         (end - begin) * (kernels::kIndexerChunk / kernels::kTensorIndexerKeys);
     for (std::int32_t tile = 0; tile < tiles; ++tile) {
       wait_for_tensor_memory(rings.full(key.stage), key.parity);
       if constexpr (!Traits::kIsFp8) copy_scales(key_scales(), rings.shared.key_scales[key.stage]);
-      for (std::int32_t first = 0; first < part.columns; first += Traits::kColumns)
-        multiply(part, first);
+      const std::uint64_t a = Operand::tensor_k_major(rings.tile(key.stage));
+      multiply(block, a, key_scales());
+      if (!Traits::kIsFp8 && has_second) multiply(second, a, key_scales());
       ptx::tcgen05_commit(rings.empty(key.stage));
       key.advance(rings.stages);
     }
