@@ -7,6 +7,8 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include <fmt/format.h>
@@ -172,6 +174,49 @@ TEST_F(MoeBlockScaledTest, TilesAGraphAndSingleLaunchesGiveTheSameBits) {
       MoeRun(*device_, c).run([](const Moe& moe, const MoeArguments& a, const device::Stream&) {
         for (std::size_t i = 0; i < moe.plan().launches.size(); ++i) moe.run_launch(i, a);
       }));
+}
+
+// Bytes of global memory that a launch touches, as the simulator counts them: with a cold L2 those
+// that HBM moves.
+double touched_bytes(const Device& device, const std::string& kernel,
+                     const std::function<void()>& run) {
+  using Configure = const char* (*)(int, const char*);
+  using TakeReport = const char* (*)(int);
+  const auto configure =
+      reinterpret_cast<Configure>(device.driver_function("tilewright_simulator_configure"));
+  const auto take =
+      reinterpret_cast<TakeReport>(device.driver_function("tilewright_simulator_take_report"));
+  configure(device.ordinal(), R"({"report": true})");
+  run();
+  const auto report = nlohmann::json::parse(take(device.ordinal()));
+  configure(device.ordinal(), R"({"report": false})");
+  for (const auto& launch : report["kernels"]) {
+    if (launch["kernel"].get<std::string>().find(kernel) != std::string::npos)
+      return launch["touched_global_bytes"].get<double>();
+  }
+  ADD_FAILURE() << "no launch of " << kernel;
+  return 0;
+}
+
+// Few tokens move the weights of the experts that they visit, and little else. Rows of h padded to
+// 128 for each expert would be a quarter more.
+TEST_F(MoeBlockScaledTest, FewTokensMoveLittleMoreThanTheWeightsOfTheirExperts) {
+  for (const NumberFormat format : kFormats) {
+    SCOPED_TRACE(to_string(format));
+    MoeRun run(*device_, with(small(kTiles[0], format), [](MoeCase& c) {
+      c.experts = 3;
+      c.problem.tokens = 3;
+      c.problem.topk = 1;
+      c.ids = {0, 2, 2};
+      c.hidden = 1024, c.inter = 512;
+    }));
+    const double visited = static_cast<double>(run.weights().bytes()) * 2 / 3;
+    for (const auto& [step, share] : {std::pair{"_gate_up_", 2.0 / 3}, {"_down_", 1.0 / 3}}) {
+      const double bytes = touched_bytes(*device_, step, [&] { run.run(); });
+      EXPECT_GE(bytes, 0.99 * visited * share) << step;
+      EXPECT_LE(bytes, 1.05 * visited * share) << step;
+    }
+  }
 }
 
 // Few tokens take tiles of one CTA, which more CTAs share; many the tile that moves fewer bytes.
