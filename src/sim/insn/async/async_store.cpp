@@ -166,7 +166,7 @@ void lower_store_bulk(Lowering& l) {
   insn.flags |= kMemoryWrite | kUsesUndefined;
 }
 
-const InsnRow kRows[] = {
+const InsnRow kAsyncStoreRows[] = {
     {"st.async",
      "st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]; "
      "st.async{.weak,.release}{.scope}{.mmio}.global.type [a], b;",
@@ -182,7 +182,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& async_store_section() {
-  static const InsnSection section{"Asynchronous stores", kRows};
+  static const InsnSection section{"Asynchronous stores", kAsyncStoreRows};
   return section;
 }
 

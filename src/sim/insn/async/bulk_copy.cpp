@@ -194,7 +194,7 @@ ReduceType reduce_type(Lowering& l, Type type) {
   }
 }
 
-void lower_reduce(Lowering& l) {
+void lower_bulk_reduce(Lowering& l) {
   BulkForm form;
   form.modifiers = take_bulk_modifiers(l);
   form.is_reduction = true;
@@ -208,7 +208,7 @@ void lower_reduce(Lowering& l) {
   emit_bulk(l, form);
 }
 
-Step commit(Warp& warp, const Insn& insn, std::uint32_t active) {
+Step commit_bulk(Warp& warp, const Insn& insn, std::uint32_t active) {
   if (warp.observer != nullptr)
     warp.observer->group_committed(warp, insn, GroupKind::kBulk, active);
   for (std::uint32_t rest = active; rest != 0; rest &= rest - 1) {
@@ -218,7 +218,7 @@ Step commit(Warp& warp, const Insn& insn, std::uint32_t active) {
 }
 
 // imm: groups that may stay open; small: 1 for .read
-Step wait(Warp& warp, const Insn& insn, std::uint32_t active) {
+Step wait_bulk(Warp& warp, const Insn& insn, std::uint32_t active) {
   const auto open = static_cast<std::uint32_t>(insn.imm);
   const auto stage = insn.small != 0 ? CopyGroups::Stage::kRead : CopyGroups::Stage::kDone;
   for (std::uint32_t rest = active; rest != 0; rest &= rest - 1) {
@@ -235,17 +235,17 @@ Step wait(Warp& warp, const Insn& insn, std::uint32_t active) {
   return Step::kNext;
 }
 
-void lower_commit(Lowering& l) {
+void lower_bulk_commit(Lowering& l) {
   l.finish_modifiers();
-  l.emit(commit, {}, 0).flags |= kAsync;
+  l.emit(commit_bulk, {}, 0).flags |= kAsync;
 }
 
-void lower_wait(Lowering& l) {
+void lower_bulk_wait(Lowering& l) {
   const bool is_read = l.take("read");
   l.finish_modifiers();
   const std::int64_t open = l.immediate(0);
   if (open < 0) l.fail_at(l.operand(0), "expected a count of groups");
-  Insn& insn = l.emit(wait, {}, 0);
+  Insn& insn = l.emit(wait_bulk, {}, 0);
   insn.imm = open;
   insn.small = is_read ? 1 : 0;
   insn.flags |= kAsync;
@@ -266,7 +266,7 @@ Step prefetch(Warp& warp, const Insn& insn, std::uint32_t active) {
   return Step::kNext;
 }
 
-void lower_prefetch(Lowering& l) {
+void lower_bulk_prefetch(Lowering& l) {
   BulkForm form;
   l.take("L2");
   take_cache_hints(l);
@@ -280,7 +280,7 @@ void lower_prefetch(Lowering& l) {
   insn.flags |= kAsync;
 }
 
-const InsnRow kRows[] = {
+const InsnRow kBulkCopyRows[] = {
     {"cp.async.bulk",
      "cp.async.bulk.dst.src.completion{.multicast::cluster}{.cp_mask}{.L2::cache_hint} [dst], "
      "[src], size{, [mbar]}{, ctaMask}{, cache-policy}{, byteMask};",
@@ -288,20 +288,20 @@ const InsnRow kRows[] = {
     {"cp.reduce.async.bulk",
      "cp.reduce.async.bulk.dst.src.completion{.L2::cache_hint}.op{.noftz}.type [dst], [src], "
      "size{, [mbar]}{, cache-policy};",
-     90, InsnClass::kAsync, lower_reduce},
+     90, InsnClass::kAsync, lower_bulk_reduce},
     {"cp.async.bulk.prefetch",
      "cp.async.bulk.prefetch.L2.global{.L2::cache_hint} [src], size{, cache-policy};", 90,
-     InsnClass::kAsync, lower_prefetch},
+     InsnClass::kAsync, lower_bulk_prefetch},
     {"cp.async.bulk.commit_group", "cp.async.bulk.commit_group;", 90, InsnClass::kAsync,
-     lower_commit},
+     lower_bulk_commit},
     {"cp.async.bulk.wait_group", "cp.async.bulk.wait_group{.read} N;", 90, InsnClass::kAsync,
-     lower_wait},
+     lower_bulk_wait},
 };
 
 }  // namespace
 
 const InsnSection& bulk_copy_section() {
-  static const InsnSection section{"Bulk copies", kRows};
+  static const InsnSection section{"Bulk copies", kBulkCopyRows};
   return section;
 }
 

@@ -163,7 +163,7 @@ void lower_one_ctaid(Lowering& l) {
 constexpr std::string_view kOneSyntax =
     "clusterlaunchcontrol.query_cancel.get_first_ctaid::{x,y,z}.b32.b128 d, response;";
 
-const InsnRow kRows[] = {
+const InsnRow kClusterLaunchRows[] = {
     {"clusterlaunchcontrol.try_cancel",
      "clusterlaunchcontrol.try_cancel.async{.shared::cta}.mbarrier::complete_tx::bytes{.multicast::"
      "cluster::all}.b128 [response], [mbar];",
@@ -185,7 +185,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& cluster_launch_section() {
-  static const InsnSection section{"Cluster launch control", kRows};
+  static const InsnSection section{"Cluster launch control", kClusterLaunchRows};
   return section;
 }
 

@@ -193,7 +193,7 @@ void lower_cp_async(Lowering& l) {
   insn.flags |= kAsync | kUsesUndefined;
 }
 
-Step commit(Warp& warp, const Insn& insn, std::uint32_t active) {
+Step commit_cp_async(Warp& warp, const Insn& insn, std::uint32_t active) {
   if (warp.observer != nullptr) {
     warp.observer->group_committed(warp, insn, GroupKind::kCpAsync, active);
   }
@@ -206,7 +206,7 @@ Step commit(Warp& warp, const Insn& insn, std::uint32_t active) {
 constexpr std::int64_t kWaitAll = -1;
 
 // imm: groups that may stay open, kWaitAll: also those not committed
-Step wait(Warp& warp, const Insn& insn, std::uint32_t active) {
+Step wait_cp_async(Warp& warp, const Insn& insn, std::uint32_t active) {
   for (std::uint32_t rest = active; rest != 0; rest &= rest - 1) {
     const CopyGroups* groups = find_cp_async_groups(warp, std::countr_zero(rest));
     if (groups == nullptr) continue;
@@ -248,21 +248,21 @@ Step arrive_on_completion(Warp& warp, const Insn& insn, std::uint32_t active) {
   return Step::kNext;
 }
 
-void lower_commit(Lowering& l) {
+void lower_cp_async_commit(Lowering& l) {
   l.finish_modifiers();
-  l.emit(commit, {}, 0).flags |= kAsync;
+  l.emit(commit_cp_async, {}, 0).flags |= kAsync;
 }
 
-void lower_wait(Lowering& l, bool is_all) {
+void lower_cp_async_wait(Lowering& l, bool is_all) {
   l.finish_modifiers();
   const std::int64_t open = is_all ? kWaitAll : l.immediate(0);
   if (!is_all && open < 0) l.fail_at(l.operand(0), "expected a count of groups");
-  Insn& insn = l.emit(wait, {}, 0);
+  Insn& insn = l.emit(wait_cp_async, {}, 0);
   insn.imm = open;
   insn.flags |= kAsync;
 }
 
-void lower_arrive(Lowering& l) {
+void lower_cp_async_arrive(Lowering& l) {
   const bool is_noinc = l.take("noinc");
   const AddressSpace space = take_space(l);
   if (l.type() != Type::kB64) l.fail("expected .b64");
@@ -274,24 +274,25 @@ void lower_arrive(Lowering& l) {
   insn.flags |= kAsync | kBarrier | kUsesUndefined;
 }
 
-const InsnRow kRows[] = {
+const InsnRow kCpAsyncRows[] = {
     {"cp.async",
      "cp.async.{ca,cg}.shared{::cta}.global{.L2::cache_hint}{.L2::size} [dst], [src], cp-size{, "
      "src-size | ignore-src}{, cache-policy};",
      80, InsnClass::kAsync, lower_cp_async},
-    {"cp.async.commit_group", "cp.async.commit_group;", 80, InsnClass::kAsync, lower_commit},
+    {"cp.async.commit_group", "cp.async.commit_group;", 80, InsnClass::kAsync,
+     lower_cp_async_commit},
     {"cp.async.wait_group", "cp.async.wait_group N;", 80, InsnClass::kAsync,
-     [](Lowering& l) { lower_wait(l, false); }},
+     [](Lowering& l) { lower_cp_async_wait(l, false); }},
     {"cp.async.wait_all", "cp.async.wait_all;", 80, InsnClass::kAsync,
-     [](Lowering& l) { lower_wait(l, true); }},
+     [](Lowering& l) { lower_cp_async_wait(l, true); }},
     {"cp.async.mbarrier.arrive", "cp.async.mbarrier.arrive{.noinc}{.shared{::cta}}.b64 [addr];", 80,
-     InsnClass::kAsync, lower_arrive},
+     InsnClass::kAsync, lower_cp_async_arrive},
 };
 
 }  // namespace
 
 const InsnSection& cp_async_section() {
-  static const InsnSection section{"Asynchronous copies of threads", kRows};
+  static const InsnSection section{"Asynchronous copies of threads", kCpAsyncRows};
   return section;
 }
 

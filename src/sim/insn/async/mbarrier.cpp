@@ -181,7 +181,7 @@ void lower_arrival(Lowering& l, Operation plain, Operation expect, Operation no_
   emit_change(l, form, address_idx, form.operation != plain);
 }
 
-void lower_arrive(Lowering& l) {
+void lower_mbarrier_arrive(Lowering& l) {
   lower_arrival(l, Operation::kArrive, Operation::kArriveExpect, Operation::kArriveNoComplete);
 }
 void lower_arrive_drop(Lowering& l) {
@@ -231,7 +231,7 @@ std::uint32_t lanes_that_ask(Warp& warp, const Insn& insn, const WaitForm& form,
 }
 
 // op: p, base, state or parity
-Step wait(Warp& warp, const Insn& insn, std::uint32_t active) {
+Step wait_mbarrier(Warp& warp, const Insn& insn, std::uint32_t active) {
   const WaitForm& form = *static_cast<const WaitForm*>(insn.extra);
   LaneAddresses addresses;
   compute_addresses(warp, form.address, active, addresses);
@@ -270,7 +270,7 @@ Step wait(Warp& warp, const Insn& insn, std::uint32_t active) {
   return complete == active || warp.is_timed_out ? Step::kNext : Step::kYield;
 }
 
-void lower_wait(Lowering& l, bool is_try) {
+void lower_mbarrier_wait(Lowering& l, bool is_try) {
   WaitForm form;
   form.is_try = is_try;
   form.is_parity = l.take("parity");
@@ -287,7 +287,7 @@ void lower_wait(Lowering& l, bool is_try) {
   const Row p = l.destination(0, Type::kPred);
   const Row state = l.source(2, form.is_parity ? Type::kU32 : Type::kB64);
   const WaitForm* kept = l.keep(form);
-  Insn& insn = l.emit(wait, {p, kept->address.base, state});
+  Insn& insn = l.emit(wait_mbarrier, {p, kept->address.base, state});
   insn.extra = kept;
   insn.flags |= kBarrier | kUsesUndefined;
 }
@@ -307,7 +307,7 @@ void lower_pending_count(Lowering& l) {
   l.emit(pending_count, {l.destination(0, Type::kU32), l.source(1, Type::kB64)});
 }
 
-const InsnRow kRows[] = {
+const InsnRow kMbarrierRows[] = {
     {"mbarrier.init", "mbarrier.init{.shared{::cta}}.b64 [addr], count;", 80, InsnClass::kBarrier,
      lower_plain<Operation::kInit>},
     {"mbarrier.inval", "mbarrier.inval{.shared{::cta}}.b64 [addr];", 80, InsnClass::kBarrier,
@@ -318,17 +318,17 @@ const InsnRow kRows[] = {
      90, InsnClass::kBarrier, lower_plain<Operation::kComplete>},
     {"mbarrier.arrive",
      "mbarrier.arrive{.expect_tx,.noComplete}{.sem.scope}{.space}.b64 state|_, [addr]{, count};",
-     80, InsnClass::kBarrier, lower_arrive},
+     80, InsnClass::kBarrier, lower_mbarrier_arrive},
     {"mbarrier.arrive_drop",
      "mbarrier.arrive_drop{.expect_tx,.noComplete}{.sem.scope}{.space}.b64 state|_, [addr]{, "
      "count};",
      80, InsnClass::kBarrier, lower_arrive_drop},
     {"mbarrier.test_wait",
      "mbarrier.test_wait{.parity}{.sem.scope}{.shared{::cta}}.b64 p, [addr], state;", 80,
-     InsnClass::kBarrier, [](Lowering& l) { lower_wait(l, false); }},
+     InsnClass::kBarrier, [](Lowering& l) { lower_mbarrier_wait(l, false); }},
     {"mbarrier.try_wait",
      "mbarrier.try_wait{.parity}{.sem.scope}{.shared{::cta}}.b64 p, [addr], state{, hint};", 90,
-     InsnClass::kBarrier, [](Lowering& l) { lower_wait(l, true); }},
+     InsnClass::kBarrier, [](Lowering& l) { lower_mbarrier_wait(l, true); }},
     {"mbarrier.pending_count", "mbarrier.pending_count.b64 count, state;", 80, InsnClass::kBarrier,
      lower_pending_count},
 };
@@ -336,7 +336,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& mbarrier_section() {
-  static const InsnSection section{"mbarrier", kRows};
+  static const InsnSection section{"mbarrier", kMbarrierRows};
   return section;
 }
 

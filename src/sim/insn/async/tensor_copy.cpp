@@ -372,7 +372,7 @@ void lower_copy(Lowering& l) {
   emit_tensor(l, form);
 }
 
-void lower_reduce(Lowering& l) {
+void lower_tensor_reduce(Lowering& l) {
   TensorForm form;
   form.rank = take_rank(l);
   form.modifiers = take_bulk_modifiers(l);
@@ -386,7 +386,7 @@ void lower_reduce(Lowering& l) {
   emit_tensor(l, form);
 }
 
-void lower_prefetch(Lowering& l) {
+void lower_tensor_prefetch(Lowering& l) {
   TensorForm form;
   form.rank = take_rank(l);
   form.task = TensorTask::kPrefetch;
@@ -401,7 +401,7 @@ void lower_prefetch(Lowering& l) {
   emit_tensor(l, form);
 }
 
-const InsnRow kRows[] = {
+const InsnRow kTensorCopyRows[] = {
     {"cp.async.bulk.tensor",
      "cp.async.bulk.tensor.dim.dst.src{.mode}.completion{.multicast::cluster}{.cta_group}{.L2::"
      "cache_hint} [dst], [map, coords], [mbar]{, im2col-offsets}{, ctaMask}{, cache-policy}; or "
@@ -410,17 +410,17 @@ const InsnRow kRows[] = {
     {"cp.reduce.async.bulk.tensor",
      "cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.mode}.bulk_group{.L2::cache_hint} "
      "[map, coords], [src]{, cache-policy};",
-     90, InsnClass::kAsync, lower_reduce},
+     90, InsnClass::kAsync, lower_tensor_reduce},
     {"cp.async.bulk.prefetch.tensor",
      "cp.async.bulk.prefetch.tensor.dim.L2.global{.mode}{.L2::cache_hint} [map, coords]{, "
      "im2col-offsets}{, cache-policy};",
-     90, InsnClass::kAsync, lower_prefetch},
+     90, InsnClass::kAsync, lower_tensor_prefetch},
 };
 
 }  // namespace
 
 const InsnSection& tensor_copy_section() {
-  static const InsnSection section{"Tensor copies", kRows};
+  static const InsnSection section{"Tensor copies", kTensorCopyRows};
   return section;
 }
 

@@ -130,7 +130,7 @@ Step copy_and_fence(Warp& warp, const Insn& insn, std::uint32_t active) {
   return Step::kNext;
 }
 
-void lower_copy(Lowering& l) {
+void lower_tensormap_copy(Lowering& l) {
   CopyForm form;
   if (!l.take("global") || !(l.take("shared::cta") || l.take("shared"))) {
     l.fail("expected .global.shared::cta");
@@ -150,20 +150,20 @@ void lower_copy(Lowering& l) {
   insn.flags |= kAligned | kMemoryWrite | kUsesUndefined;
 }
 
-const InsnRow kRows[] = {
+const InsnRow kTensormapRows[] = {
     {"tensormap.replace",
      "tensormap.replace{.tile}.field{.global,.shared::cta}.b1024.{b32,b64} [addr], {ord,} value;",
      90, InsnClass::kAsync, lower_replace, true},
     {"tensormap.cp_fenceproxy",
      "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned "
      "[dst], [src], 128;",
-     90, InsnClass::kAsync, lower_copy},
+     90, InsnClass::kAsync, lower_tensormap_copy},
 };
 
 }  // namespace
 
 const InsnSection& tensormap_section() {
-  static const InsnSection section{"Tensor maps", kRows};
+  static const InsnSection section{"Tensor maps", kTensormapRows};
   return section;
 }
 

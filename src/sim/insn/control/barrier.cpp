@@ -170,7 +170,7 @@ void lower_cluster_wait(Lowering& l) {
   l.emit(cluster_wait, {}, 0).flags |= kBarrier | (is_aligned ? kAligned : 0);
 }
 
-constexpr InsnRow kRows[] = {
+constexpr InsnRow kBarrierRows[] = {
     {"bar", "bar{.cta}.{sync,arrive,red.op.type} {d,} a{, b}{, p};", 20, InsnClass::kBarrier,
      lower_bar},
     {"barrier", "barrier{.cta}.{sync,arrive,red.op.type}{.aligned} {d,} a{, b}{, p};", 30,
@@ -185,7 +185,7 @@ constexpr InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& barrier_section() {
-  static const InsnSection section{"Barriers", kRows};
+  static const InsnSection section{"Barriers", kBarrierRows};
   return section;
 }
 

@@ -101,7 +101,7 @@ void lower_setmaxnreg(Lowering& l) {
   insn.flags |= kAligned;
 }
 
-constexpr InsnRow kRows[] = {
+constexpr InsnRow kBranchRows[] = {
     {"bra", "bra{.uni} label;", 10, InsnClass::kControl, lower_bra},
     {"brx.idx", "brx.idx{.uni} index, targets;", 30, InsnClass::kControl, lower_brx},
     {"ret", "ret{.uni};", 10, InsnClass::kControl, lower_exit},
@@ -115,7 +115,7 @@ constexpr InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& control_section() {
-  static const InsnSection section{"Control flow", kRows};
+  static const InsnSection section{"Control flow", kBranchRows};
   return section;
 }
 

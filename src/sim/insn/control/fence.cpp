@@ -103,7 +103,7 @@ void lower_proxy(Lowering& l) {
   emit(l, form);
 }
 
-const InsnRow kRows[] = {
+const InsnRow kFenceRows[] = {
     {"membar", "membar.{cta,gl,sys};", 20, InsnClass::kBarrier, lower_membar},
     {"fence", "fence{.sem}.scope;", 70, InsnClass::kBarrier, lower_fence},
     {"fence.mbarrier_init", "fence.mbarrier_init.release.cluster;", 90, InsnClass::kBarrier,
@@ -118,7 +118,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& fence_section() {
-  static const InsnSection section{"Fences", kRows};
+  static const InsnSection section{"Fences", kFenceRows};
   return section;
 }
 

@@ -6,7 +6,7 @@
 namespace tilewright::sim {
 namespace {
 
-constexpr InsnClass kClass = InsnClass::kOther;
+constexpr InsnClass kHintClass = InsnClass::kOther;
 
 Step run_nothing(Warp&, const Insn&, std::uint32_t) {
   return Step::kNext;
@@ -98,29 +98,29 @@ void lower_createpolicy(Lowering& l) {
   l.emit(lanes<same<std::uint64_t>>, {d, l.constant(type, kPolicy)});
 }
 
-const InsnRow kRows[] = {
+const InsnRow kHintRows[] = {
     {"nanosleep", "nanosleep.u32 t;", 70, InsnClass::kControl, lower_nanosleep},
     {"griddepcontrol", "griddepcontrol.{launch_dependents,wait};", 90, InsnClass::kControl,
      lower_griddepcontrol},
-    {"pmevent", "pmevent{.mask} a;", 20, kClass, lower_pmevent},
-    {"discard", "discard{.global}.L2 [a], 128;", 80, kClass, lower_discard},
-    {"applypriority", "applypriority{.global}.L2::evict_normal [a], 128;", 80, kClass,
+    {"pmevent", "pmevent{.mask} a;", 20, kHintClass, lower_pmevent},
+    {"discard", "discard{.global}.L2 [a], 128;", 80, kHintClass, lower_discard},
+    {"applypriority", "applypriority{.global}.L2::evict_normal [a], 128;", 80, kHintClass,
      lower_applypriority},
     {"prefetch",
      "prefetch{.global,.local,.const,.param}.{L1,L2{::evict_last,::evict_normal},tensormap} [a];",
-     20, kClass, lower_prefetch},
-    {"prefetchu", "prefetchu.L1 [a];", 20, kClass, lower_prefetchu},
+     20, kHintClass, lower_prefetch},
+    {"prefetchu", "prefetchu.L1 [a];", 20, kHintClass, lower_prefetchu},
     {"createpolicy",
      "createpolicy.fractional.L2::primary{.L2::secondary}.b64 d{, fraction}; "
      "createpolicy.range{.global}.L2::primary{.L2::secondary}.b64 d, [a], primary, total; "
      "createpolicy.cvt.L2.b64 d, access-property;",
-     80, kClass, lower_createpolicy},
+     80, kHintClass, lower_createpolicy},
 };
 
 }  // namespace
 
 const InsnSection& hint_section() {
-  static const InsnSection section{"Hints", kRows};
+  static const InsnSection section{"Hints", kHintRows};
   return section;
 }
 

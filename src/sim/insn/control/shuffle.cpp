@@ -76,7 +76,7 @@ void lower_shfl(Lowering& l) {
          2);
 }
 
-const InsnRow kRows[] = {
+const InsnRow kShuffleRows[] = {
     {"shfl.sync", "shfl.sync.{up,down,bfly,idx}.b32 d[|p], a, b, c, membermask;", 30,
      InsnClass::kShuffle, lower_shfl},
 };
@@ -84,7 +84,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& shuffle_section() {
-  static const InsnSection section{"Shuffles", kRows};
+  static const InsnSection section{"Shuffles", kShuffleRows};
   return section;
 }
 

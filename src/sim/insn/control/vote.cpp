@@ -230,7 +230,7 @@ void lower_activemask(Lowering& l) {
   l.emit(activemask, {l.destination(0, Type::kB32)});
 }
 
-const InsnRow kRows[] = {
+const InsnRow kVoteRows[] = {
     {"vote", "vote.sync.{all,any,uni}.pred d, {!}a, mask; vote.sync.ballot.b32 d, {!}a, mask;", 30,
      InsnClass::kShuffle, lower_vote},
     {"match", "match.any.sync.{b32,b64} d, a, mask; match.all.sync.{b32,b64} d[|p], a, mask;", 70,
@@ -244,7 +244,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& vote_section() {
-  static const InsnSection section{"Votes and matches", kRows};
+  static const InsnSection section{"Votes and matches", kVoteRows};
   return section;
 }
 
