@@ -89,7 +89,7 @@ PICTURES = {
             ("Q, six boxes of eight", QUERIES, "kHeld", "kHeldBoxes * 32")]),
     ]),
     "dsv4": ("Tensor Memory of DeepSeek-V4's kernels", [
-        Plan("pair, token_pair: lanes 0..63 are the rows with dimensions 0..255, lanes 64..127 with 256..511",
+        Plan("pair, pair_tiles: lanes 0..63 are the rows with dimensions 0..255, lanes 64..127 with 256..511",
              [PAIR], {}, "kPairColumns", [
             ("S, P 0", SCORES, 0, "kPairScores"), ("S, P 1", OPERAND, "kPairScores", "kPairScores"),
             ("Q, 16 bits", QUERIES, "kPairQueries", 128),
