@@ -233,13 +233,15 @@ inline bool compute_fast_block(const FastTile& tile, const FastPlace& at) {
     }
     std::memcpy(largest, settled, sizeof settled);
   }
-  Floats scales[kRows][kVectors];  // 2^(F - largest)
+  // 2^(F - largest), whose bits wrap around where F is large.
+  const std::uint32_t scale_of_one = static_cast<std::uint32_t>(254 + f) << 23;
+  Floats scales[kRows][kVectors];
   Ints terms[kRows][kVectors];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      scales[r][v] = bits_as<Floats>(((254 + f) << 23) - largest[r][v]);
+      scales[r][v] = bits_as<Floats>(ints_of(scale_of_one - words_of(largest[r][v])));
       const auto old = load<Floats>(at.c + r * at.c_pitch + v * kLanes);
       terms[r][v] = __builtin_convertvector(old * scales[r][v], Ints);
     }
