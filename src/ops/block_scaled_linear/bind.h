@@ -22,12 +22,6 @@ struct BlockScaledFactors {
   float swiglu_limit = std::numeric_limits<float>::infinity();
 };
 
-/// The map of rows of bytes `pitch` apart, in boxes of `box_rows` by one step.
-/// Errors   as encode_tensor_map
-void bind_rows(const device::Device& device, const char* name, const void* address,
-               std::int64_t rows, std::int64_t bytes, std::int64_t pitch, int box_rows,
-               std::uint8_t (&to)[128]);
-
 /// Tensor maps, numbers of tiles, and the rest of what the kernel reads. Sizes of 0 need no maps.
 /// Errors   as encode_tensor_map
 kernels::BlockScaledGemmParams bind_block_scaled(const device::Device& device,

@@ -1,15 +1,14 @@
 // bf16 weights on Blackwell: kernels/linear/block_scaled/sm100_bf16_gemm.h.
 #include "base/error.h"
-#include "device/tensor_map.h"
 #include "kernels/linear/block_scaled/sm100_bf16_gemm.h"
-#include "ops/block_scaled_linear/bind.h"
+#include "ops/block_scaled_linear/kernels.h"
+#include "ops/block_scaled_linear/maps.h"
 #include "ops/linear/kernel.h"
 #include "ops/linear/problem.h"
 #include "ops/operator/ceil_div.h"
 #include "ops/operator/operator.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 namespace tilewright::ops {
@@ -48,26 +47,23 @@ class TensorBf16 : public LinearKernel {
   }
   static void bind_x(const LinearCall& call, int box_rows, std::uint8_t (&to)[128]) {
     const LinearProblem& p = call.plan.problem;
-    bind_rows(call.device, "x", call.arguments.x, p.m, 2 * call.plan.weight.k, 2 * p.x_stride,
-              box_rows, to);
+    store_map(
+        call.device,
+        byte_rows("x", call.arguments.x, p.m, 2 * call.plan.weight.k, 2 * p.x_stride, box_rows),
+        to);
   }
   static void bind_weight(const LinearCall& call, int box_rows, std::uint8_t (&to)[128]) {
     const LinearWeightInfo& w = call.plan.weight;
-    bind_rows(call.device, "weight", call.weight.pointer_to<void>(call.weight.bricks), w.n, 2 * w.k,
-              2 * w.k, box_rows, to);
+    store_map(call.device,
+              byte_rows("weight", call.weight.pointer_to<void>(call.weight.bricks), w.n, 2 * w.k,
+                        2 * w.k, box_rows),
+              to);
   }
   static void bind_out(const LinearCall& call, BlockScaledGemmParams& params) {
-    const bool is_f32 = params.is_d_f32 != 0;
-    const device::abi::CUtensorMap map = device::encode_tensor_map(
+    store_map(
         call.device,
-        {.name = "out",
-         .type = is_f32 ? device::TensorMapType::kFloat32 : device::TensorMapType::kBfloat16,
-         .address = reinterpret_cast<device::abi::CUdeviceptr>(params.d),
-         .dims = {static_cast<std::uint64_t>(params.n), static_cast<std::uint64_t>(params.m)},
-         .strides_bytes = {static_cast<std::uint64_t>(params.d_row_bytes)},
-         .box = {is_f32 ? 32u : 64u, kernels::kBlockScaledStoreRows},
-         .swizzle = device::TensorMapSwizzle::k128B});
-    std::memcpy(params.d_map, &map, sizeof params.d_map);
+        result_rows("out", params.d, params.is_d_f32 != 0, params.m, params.n, params.d_row_bytes),
+        params.d_map);
     params.has_d_map = 1;
   }
 };

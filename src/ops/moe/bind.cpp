@@ -291,7 +291,7 @@ kernels::MoeGroupedParams MoeParamsMaker::grouped(bool is_gate_up) const {
                     .is_gate_up = is_gate_up,
                     .box_rows = details.box_rows});
   b.offsets = offsets();
-  if (variant.is_nvfp4()) {  // others have no scales for a tensor
+  if (variant.config.is_nvfp4()) {  // others have no scales for a tensor
     b.alphas = address_of<float>(m.experts.alphas);
     if (is_gate_up) b.row_scales = call.at<const float>(at.x_row_scales);
   }

@@ -15,10 +15,6 @@ namespace tilewright::ops {
 /// Errors   InvalidArgument if such experts cannot be for block-scaled activations
 void check_block_scaled_experts(const MoeWeightsInfo& info);
 
-/// Bytes of a row of k elements: MXFP4 is padded to whole 128 elements, as the copies that unpack
-/// it want.
-std::int64_t block_scaled_row_bytes(NumberFormat format, std::int64_t k);
-
 /// Prepares the experts one by one. Gate and up of an expert are one matrix, rows in turns of 8.
 class BlockScaledPacker {
  public:

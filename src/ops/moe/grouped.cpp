@@ -1,7 +1,6 @@
 #include "ops/moe/grouped.h"
 
 #include "kernels/moe/scatter.h"
-#include "ops/block_scaled_linear/kernels.h"
 #include "ops/block_scaled_linear/plan.h"
 #include "ops/moe/problem.h"
 #include "ops/operator/ceil_div.h"
@@ -28,16 +27,12 @@ double tokens_of_expert(const MoeWeightsInfo& w, const MoeProblem& p) {
 
 }  // namespace
 
-std::string MoeGroupedVariant::name() const {
-  return fmt::format("{}cta_n{}", config.tile.cluster(), config.tile.n);
-}
-
 std::string MoeGroupedVariant::entry(bool is_gate_up) const {
   return fmt::format("{}_{}_{}", stem(config.kind), is_gate_up ? "gate_up" : "down", name());
 }
 
 MoeGroupedVariant moe_grouped_variant(NumberFormat format, int index) {
-  return {{block_scaled_kind(format), kernels::kBlockScaledTiles[index]}, format};
+  return {{{block_scaled_kind(format), kernels::kBlockScaledTiles[index]}}};
 }
 
 std::string grouped_obstacle(const MoeWeightsInfo& w) {
@@ -63,8 +58,8 @@ double grouped_cost_us(const device::DeviceInfo& device, const MoeGroupedVariant
   double us = 0;
   for (const auto& [n, k] : {std::pair{2 * w.inter, w.hidden}, std::pair{w.hidden, w.inter}}) {
     // What one tile costs a CTA, by a product that has no other.
-    const BlockScaledCost tile = block_scaled_cost(
-        device, {c, false}, {std::min<std::int64_t>(rows, c.tile_m()), c.tile.n, k});
+    const BlockScaledCost tile =
+        block_scaled_cost(device, variant, {std::min<std::int64_t>(rows, c.tile_m()), c.tile.n, k});
     const double tiles =
         active * static_cast<double>(ceil_div(rows, c.tile_m()) * ceil_div(n, c.tile.n));
     const double rounds = std::max(1.0, tiles / room);
@@ -72,8 +67,7 @@ double grouped_cost_us(const device::DeviceInfo& device, const MoeGroupedVariant
         rounds * std::max({tile.tensor_clocks, tile.arriving_clocks, tile.shared_clocks});
     us += clocks / (1e-3 * device.clock_khz);
   }
-  const double memory_bytes_per_us = 2e-3 * device.memory_clock_khz * device.memory_bus_bits / 8;
-  return std::max(us, moe_bytes(w, p) / memory_bytes_per_us);
+  return std::max(us, moe_bytes(w, p) / memory_bytes_per_us(device));
 }
 
 int grouped_box_rows(const MoeWeightsInfo& weights, const MoeProblem& problem) {

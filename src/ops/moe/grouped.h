@@ -4,7 +4,9 @@
 #include "tilewright/moe.h"
 
 #include "device/device.h"
+#include "formats/scale_layout.h"
 #include "kernels/linear/grouped/sm100_grouped.h"
+#include "ops/block_scaled_linear/kernels.h"
 
 #include <cstdint>
 #include <string>
@@ -16,19 +18,10 @@ namespace tilewright::ops {
 inline constexpr float kHiddenEncodeScale = 8;
 
 /// The two products of a layer by one tile of kMoeGroupedTiles.
-struct MoeGroupedVariant {
-  kernels::BlockScaledConfig config;
-  NumberFormat format;
-
-  std::string name() const;  ///< "1cta_n128"
+struct MoeGroupedVariant : BlockScaledVariant {
   std::string entry(bool is_gate_up) const;
-
-  bool is_nvfp4() const { return config.is_nvfp4(); }
-  /// Of a row of k elements of x or h.
-  std::int64_t code_bytes(std::int64_t k) const { return is_nvfp4() ? k / 2 : k; }
-  /// Tiles of scales along a row.
-  std::int64_t scale_tiles(std::int64_t k) const { return (k / scale_block() + 3) / 4; }
-  int scale_block() const { return is_nvfp4() ? 16 : 32; }
+  /// Along a row of k elements.
+  std::int64_t scale_tiles(std::int64_t k) const { return scale_tiles_along_k(k / scale_block()); }
 };
 MoeGroupedVariant moe_grouped_variant(NumberFormat format, int index);
 

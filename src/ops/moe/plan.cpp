@@ -332,10 +332,10 @@ void add_grouped_parts(const MoeWeightsInfo& w, std::int64_t rows, Carver& carve
   const auto scales = [&](std::int64_t k) {
     return carver.carve(tiles * variant.scale_tiles(k) * kScaleTileBytes);
   };
-  at.x_rows = carver.carve(rows * variant.code_bytes(w.hidden));
+  at.x_rows = carver.carve(rows * variant.x_row_bytes(w.hidden));
   at.x_scales = scales(w.hidden);
-  if (variant.is_nvfp4()) at.x_row_scales = carver.carve(rows * 4);
-  at.h_codes = carver.carve(rows * variant.code_bytes(w.inter));
+  if (variant.config.is_nvfp4()) at.x_row_scales = carver.carve(rows * 4);
+  at.h_codes = carver.carve(rows * variant.x_row_bytes(w.inter));
   at.h_scales = scales(w.inter);
   at.y = carver.carve(rows * w.hidden * 2);
   at.total = carver.total();

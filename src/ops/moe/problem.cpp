@@ -4,7 +4,7 @@
 #include "formats/scale_layout.h"
 #include "kernels/linear/grouped/sm100_grouped.h"
 #include "kernels/moe/route.h"
-#include "ops/block_scaled_linear/row_scales.h"
+#include "ops/block_scaled_linear/rows.h"
 #include "ops/linear/pack.h"
 #include "ops/moe/block_scaled_experts.h"
 #include "ops/operator/problem_checks.h"
