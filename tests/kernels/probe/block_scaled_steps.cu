@@ -4,6 +4,7 @@
 #include "kernels/linear/block_scaled/dense_output.h"
 #include "kernels/linear/block_scaled/kernel.h"
 #include "kernels/linear/block_scaled/mxfp8_output.h"
+#include "kernels/linear/block_scaled/nvfp4_output.h"
 #include "kernels/probe/block_scaled_steps.h"
 
 namespace mine {

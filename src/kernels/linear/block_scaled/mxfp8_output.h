@@ -58,7 +58,7 @@ struct Mxfp8Output {
                                    const RunAt& at) {
     const std::uint32_t lane = threadIdx.x % 32;
     const std::int32_t row = at.row + static_cast<std::int32_t>(lane);
-    Nvfp4Output::clear_outside(params, x, row, at.column);
+    clear_outside(params, x, row, at.column);
     std::uint32_t codes[kRun / 4], scales = 0;
 #pragma unroll
     for (int i = 0; i < kRun / kBlock; ++i) {

@@ -5,6 +5,7 @@
 // 16 weights of 8 bytes to 16 bytes, as the tensor core wants them beside 8-bit operands; and a
 // tile of four scales per row serves four products, each of which names its byte.
 #include "kernels/linear/block_scaled/kernel.h"
+#include "kernels/linear/block_scaled/nvfp4_output.h"
 #include "kernels/linear/block_scaled/sm100_mxfp8_mxfp4_gemm.h"
 
 namespace tilewright::kernels {

@@ -20,6 +20,7 @@
 // in the padding would be NaN).
 // Measured, in counts: docs/notes. Sources: PTX ISA, tcgen05; the shape of CUTLASS's examples.
 #include "kernels/linear/block_scaled/kernel.h"
+#include "kernels/linear/block_scaled/nvfp4_output.h"
 #include "kernels/linear/block_scaled/sm100_nvfp4_gemm.h"
 
 namespace tilewright::kernels {

@@ -5,6 +5,7 @@
 // the next GEMM reads.
 #include "kernels/linear/block_scaled/kernel.h"
 #include "kernels/linear/block_scaled/mxfp8_output.h"
+#include "kernels/linear/block_scaled/nvfp4_output.h"
 #include "kernels/linear/block_scaled/sm100_swiglu_gemm.h"
 
 namespace tilewright::kernels {

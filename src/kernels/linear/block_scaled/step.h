@@ -42,6 +42,11 @@ struct KeepColumns {
   }
 };
 
+/// Of 64 columns, where the gate of result i stands. What it multiplies is eight columns further.
+__device__ constexpr int gate_column(int i) {
+  return i / 8 * 16 + i % 8;
+}
+
 /// silu(gate) * up: of every 16 columns the first eight are gates, the others what they multiply,
 /// as rows of the two weights are interleaved. Both are held under params.swiglu_limit.
 struct SwigluOfEights {
@@ -52,7 +57,7 @@ struct SwigluOfEights {
                                const Params& params) {
 #pragma unroll
     for (int i = 0; i < kColumns; ++i)
-      y[i] = swiglu({x[i / 8 * 16 + i % 8], x[i / 8 * 16 + 8 + i % 8]}, params.swiglu_limit);
+      y[i] = swiglu({x[gate_column(i)], x[gate_column(i) + 8]}, params.swiglu_limit);
   }
 };
 

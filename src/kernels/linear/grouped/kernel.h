@@ -1,9 +1,9 @@
 // The body of a grouped product on Blackwell: which warp does what.
 #pragma once
 
-#include "kernels/linear/block_scaled/kernel.h"
+#include "kernels/linear/block_scaled/cta.h"
 #include "kernels/linear/grouped/outputs.h"
-#include "ptx/grid_dependency.h"
+#include "tile/entry.h"
 
 namespace tilewright::tile {
 

@@ -5,7 +5,7 @@
 // needs no other thread, and a thread writes 32 or 16 neighbouring bytes and their scales.
 #pragma once
 
-#include "kernels/linear/block_scaled/mxfp8_output.h"
+#include "kernels/linear/block_scaled/epilogue.h"
 #include "kernels/linear/grouped/products.h"
 
 #include <cstdint>
@@ -15,39 +15,6 @@ namespace tilewright::tile {
 /// The factors of a thread's row.
 struct GroupedFactors {
   float gate, up, weight;
-};
-
-/// 32 columns of h in MXFP8.
-struct Mxfp8H {
-  static constexpr int kBlock = 32;
-
-  static __device__ std::int64_t code_bytes(std::int32_t columns) { return columns; }
-
-  static __device__ void write(const float (&h)[32], float, std::uint8_t* codes,
-                               std::uint8_t* scale) {
-    std::uint32_t words[8];
-    const std::uint32_t code = Mxfp8Output::quantize_block(h, words);
-    auto* const to = reinterpret_cast<uint4*>(codes);
-    to[0] = make_uint4(words[0], words[1], words[2], words[3]);
-    to[1] = make_uint4(words[4], words[5], words[6], words[7]);
-    *scale = static_cast<std::uint8_t>(code);
-  }
-};
-
-/// 32 columns of h in NVFP4.
-struct Nvfp4H {
-  static constexpr int kBlock = 16;
-
-  static __device__ std::int64_t code_bytes(std::int32_t columns) { return columns / 2; }
-
-  static __device__ void write(const float (&h)[32], float encode_scale, std::uint8_t* codes,
-                               std::uint8_t* scale) {
-    std::uint32_t words[4];
-    const std::uint32_t first = Nvfp4Output::quantize_block(h, encode_scale, words);
-    const std::uint32_t second = Nvfp4Output::quantize_block(h + 16, encode_scale, words + 2);
-    *reinterpret_cast<uint4*>(codes) = make_uint4(words[0], words[1], words[2], words[3]);
-    *reinterpret_cast<std::uint16_t*>(scale) = static_cast<std::uint16_t>(first | second << 8);
-  }
 };
 
 /// Where the 64 columns of a thread begin.
@@ -68,7 +35,7 @@ struct HiddenOutput {
     float h[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      const int gate = i / 8 * 16 + i % 8;
+      const int gate = gate_column(i);
       h[i] =
           factors.weight * swiglu({x[gate] * factors.gate, x[gate + 8] * factors.up}, params.limit);
     }

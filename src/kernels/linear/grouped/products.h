@@ -1,9 +1,10 @@
 // Loading and multiplying the rows of experts: the steps of a block-scaled GEMM
-// (kernels/linear/block_scaled/gemm.h) in the order of a grouped schedule.
+// (kernels/linear/block_scaled) in the order of a grouped schedule.
 #pragma once
 
-#include "kernels/linear/block_scaled/gemm.h"
+#include "kernels/linear/block_scaled/multiplier.h"
 #include "kernels/linear/grouped/schedule.h"
+#include "ptx/bulk_tensor_copy_pair.h"
 
 #include <cstdint>
 

@@ -11,6 +11,7 @@
 //
 // Few tokens: HBM, each weight that is used once. Many: the tensor core.
 #include "kernels/linear/grouped/kernel.h"
+#include "kernels/linear/grouped/nvfp4_h.h"
 
 namespace tilewright::kernels {
 
