@@ -1,12 +1,10 @@
 // Experts on Blackwell's block-scaled tensor cores against the float64 reference that rounds x and
 // h where the kernels do, under all checks of the simulator.
 #include "device/graph.h"
+#include "tests/device/rerun.h"
 #include "tests/ops/blackwell_test.h"
 #include "tests/ops/moe_case.h"
 
-#include <array>
-#include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -268,27 +266,13 @@ TEST_F(MoeBlockScaledTest, WeightsThatDoNotFitAreRefused) {
 using Timing = std::pair<const char*, const char*>;
 class MoeBlockScaledTimingTest : public ::testing::TestWithParam<Timing> {};
 TEST_P(MoeBlockScaledTimingTest, HasNoFindings) {
-  if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe");
-  const std::string command = fmt::format(
-      "env -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX -u GTEST_OUTPUT TILEWRIGHT_SIM_CHECK={} '{}' "
-      "'--gtest_filter=MoeBlockScaledTest.EveryFormatByEveryTile' 2>&1",
-      GetParam().second, program);
-  FILE* const pipe = ::popen(command.c_str(), "r");
-  ASSERT_NE(pipe, nullptr);
-  std::string output;
-  std::array<char, 4096> part;
-  while (const std::size_t got = std::fread(part.data(), 1, part.size(), pipe))
-    output.append(part.data(), got);
-  EXPECT_EQ(::pclose(pipe), 0) << output;
-  EXPECT_THAT(output, HasSubstr("[  PASSED  ] 1 test")) << output;
+  expect_pass_again(GetParam().second, "MoeBlockScaledTest.EveryFormatByEveryTile");
 }
-INSTANTIATE_TEST_SUITE_P(
-    SimTest, MoeBlockScaledTimingTest,
-    ::testing::Values(Timing{"Strict", "all,strict"},
-                      Timing{"Late", "all TILEWRIGHT_SIM_ASYNC=late"},
-                      Timing{"Random", "all TILEWRIGHT_SIM_ASYNC=random TILEWRIGHT_SIM_SEED=5"}),
-    [](const auto& test) { return std::string(test.param.first); });
+INSTANTIATE_TEST_SUITE_P(SimTest, MoeBlockScaledTimingTest,
+                         ::testing::Values(Timing{"Strict", kStrictTiming},
+                                           Timing{"Late", kLateTiming},
+                                           Timing{"Random", kRandomTiming}),
+                         [](const auto& test) { return std::string(test.param.first); });
 
 }  // namespace
 }  // namespace tilewright::ops
