@@ -126,6 +126,7 @@ struct alignas(64) Warp {
   std::deque<std::vector<PendingTensor>> tensor_groups;  ///< committed; the last is open
   std::uint64_t num_tensor_commits = 0;                  ///< wgmma.commit_group
   std::uint64_t num_wgmmas = 0;                          ///< that it has come to
+  std::uint64_t last_done_wgmma = 0;     ///< number of the last whose D was set at once
   std::uint64_t num_wgmma_meetings = 0;  ///< of the warpgroup; reported by its first warp
   std::uint32_t allocation_cache_version = 0;
   std::uint64_t cached_begin = 1, cached_end = 0;  ///< the allocation that was used last

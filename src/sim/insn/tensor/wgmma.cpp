@@ -99,14 +99,9 @@ void perform_alone(Warp& warp, const WgmmaCall& call) {
   perform_wgmma(std::span(&alone, 1), call);
 }
 
-/// Whether D of the warp's last wgmma has been computed, perhaps by another warp: says its last
-/// wait, where no other instruction has waited since.
+/// Whether D of the warp's last wgmma has been computed, perhaps by another warp.
 bool is_computed(const Warp& warp) {
-  const Wait& wait = warp.wait;
-  return wait.kind == WaitKind::kWgmma && wait.b == warp.num_wgmmas && wait.a != 0;
-}
-void set_computed(Warp& warp) {
-  warp.wait = {WaitKind::kWgmma, 1, warp.num_wgmmas};
+  return warp.last_done_wgmma == warp.num_wgmmas;
 }
 
 /// The four warps, if all of them stand at this instruction and were given the same: the last to
@@ -133,14 +128,14 @@ void perform_now(Warp& warp, const Insn& insn, const WgmmaCall& call) {
   if (!warps.empty()) {
     try {
       perform_wgmma(warps, call);
-      for (Warp* const done : warps) set_computed(*done);
+      for (Warp* const done : warps) done->last_done_wgmma = done->num_wgmmas;
       return;
     } catch (const FaultError&) {
       // Perhaps of another warp's part of A: that warp says so itself.
     }
   }
   perform_alone(warp, call);
-  set_computed(warp);
+  warp.last_done_wgmma = warp.num_wgmmas;
 }
 
 Step wgmma(Warp& warp, const Insn& insn, std::uint32_t active) {
