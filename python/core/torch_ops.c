@@ -224,14 +224,14 @@ static bool describe_results(Known* known, const StableValue* results, int count
 /* `what`: (operator, bytes of workspace, {member: tensor}, {member: value}, a tensor there). */
 static bool remember(const TorchOp* op, const Key* key, PyObject* what, const StableValue* results,
                      int count) {
-  PyObject* operator, * names, *members, *like;
+  PyObject *planned, *names, *members, *like;
   Py_ssize_t bytes;
   if (what == Py_None || calls_find(op->calls, key) != NULL) return true;
-  if (!PyArg_ParseTuple(what, "O!nO!O!O", operator_type, &operator, & bytes, &PyDict_Type, &names,
+  if (!PyArg_ParseTuple(what, "O!nO!O!O", operator_type, &planned, &bytes, &PyDict_Type, &names,
                         &PyDict_Type, &members, &like))
     return false;
   Known* const known =
-      calls_insert(op->calls, key, (Operator*)operator,(size_t) bytes, names, NULL, members);
+      calls_insert(op->calls, key, (Operator*)planned, (size_t)bytes, names, NULL, members);
   if (known == NULL) return false;
   known->like = Py_NewRef(like);
   if (describe_results(known, results, count)) return true;
