@@ -27,13 +27,25 @@ target_include_directories(tilewright_options INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 
 # Most of the time that a file takes to compile goes into headers it shares with its neighbours. Two ways to pay for
-# them once: several files of a module are compiled as one, or, where files use the same names for their own things
-# (a table kRows in each file of the simulator's instructions), headers are compiled ahead.
+# them once: several files of a module are compiled as one, the files of a folder or so many of all, or, where files
+# use the same names for their own things (a table kRows in each file of the simulator's instructions), headers are
+# compiled ahead.
 # Who edits a file again and again configures with -DTILEWRIGHT_UNITY=OFF.
 option(TILEWRIGHT_UNITY "Compile several files of a library at once" ON)
 
 function(tilewright_unity TARGET)
   set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ${TILEWRIGHT_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+endfunction()
+
+# The files of a folder of SOURCES are compiled as one. A new file cannot shift others from one unit to the next.
+function(tilewright_unity_by_folder TARGET)
+  foreach(source ${ARGN})
+    get_filename_component(folder ${source} DIRECTORY)
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/src ${folder})
+    string(REPLACE "/" "_" folder ${folder})
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder})
+  endforeach()
+  set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ${TILEWRIGHT_UNITY} UNITY_BUILD_MODE GROUP)
 endfunction()
 
 function(tilewright_precompiled TARGET)
@@ -48,11 +60,11 @@ endfunction()
 
 # tilewright_module(FOLDER PUBLIC dep... PRIVATE dep...)
 # The .cpp files directly in src/FOLDER (RECURSE: and in the folders below) become the static library
-# tilewright_<FOLDER, / as _>; a folder with headers only becomes an interface library. ONE_BY_ONE: its files
-# cannot be compiled together.
+# tilewright_<FOLDER, / as _>; a folder with headers only becomes an interface library. BY_FOLDER: only files
+# of one folder can be compiled together.
 # A dependency named like a module is that module's library; anything else goes to target_link_libraries as it is.
 function(tilewright_module FOLDER)
-  cmake_parse_arguments(ARG "ONE_BY_ONE;RECURSE" "" "PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "BY_FOLDER;RECURSE" "" "PUBLIC;PRIVATE" ${ARGN})
   string(REPLACE "/" "_" name ${FOLDER})
   if(ARG_RECURSE)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${FOLDER}/*.cpp)
@@ -63,8 +75,8 @@ function(tilewright_module FOLDER)
   list(FILTER sources EXCLUDE REGEX "/src/ops/c_api/|/src/device/public_kernels.cpp")
   if(sources)
     add_library(tilewright_${name} STATIC ${sources})
-    if(ARG_ONE_BY_ONE)
-      tilewright_precompiled(tilewright_${name})
+    if(ARG_BY_FOLDER)
+      tilewright_unity_by_folder(tilewright_${name} ${sources})
     else()
       tilewright_unity(tilewright_${name})
     endif()

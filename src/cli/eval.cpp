@@ -91,7 +91,7 @@ double mean(const json& chunks, const char* key) {
   return sum / static_cast<double>(std::max<std::size_t>(chunks.size(), 1));
 }
 
-void print_report(const json& report, const Style& style) {
+void print_scores(const json& report, const Style& style) {
   const bool has_kl = report.contains("kl_nats");
   std::vector<std::string> header = {"chunk", "bits per byte"};
   if (has_kl) header.insert(header.end(), {"KL (nats)", "same best byte"});
@@ -133,7 +133,7 @@ void run_eval(const EvalArgs& args, const Context& context) {
   if (base) report["same_best"] = mean(report["chunks"], "same_best");
   report["seconds"] =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  context.json ? print_json(report) : print_report(report, context.style());
+  context.json ? print_json(report) : print_scores(report, context.style());
 }
 
 }  // namespace

@@ -28,15 +28,15 @@ struct AccuracyArgs {
   std::int64_t head_dim = 128, heads = 2, rows = 128;
 };
 
-struct Rounding {
+struct Fp8Rounding {
   const char* name;
   ScaleSharing scales;
   bool is_rotated;
 };
-constexpr Rounding kRoundings[] = {{"per tensor", ScaleSharing::kTensor, false},
-                                   {"per block", ScaleSharing::kBlock, false},
-                                   {"rotated", ScaleSharing::kTensor, true},
-                                   {"rotated, per block", ScaleSharing::kBlock, true}};
+constexpr Fp8Rounding kFp8Roundings[] = {{"per tensor", ScaleSharing::kTensor, false},
+                                         {"per block", ScaleSharing::kBlock, false},
+                                         {"rotated", ScaleSharing::kTensor, true},
+                                         {"rotated, per block", ScaleSharing::kBlock, true}};
 
 json result_json(const char* rounding, const char* sums, const AttentionErrors& errors) {
   return {{"rounding", rounding},      {"sums", sums},
@@ -65,7 +65,7 @@ json measure_case(const Device& device, const std::string& name, AttentionData& 
     results.push_back(result_json(rounding, sums, compare_rows(data.problem, exact, out, {})));
   };
   run(data.problem, "16 bits", "fp32");
-  for (const Rounding& rounding : kRoundings) {
+  for (const Fp8Rounding& rounding : kFp8Roundings) {
     Fp8Options fp8 = {.scales = rounding.scales, .v_layout = Fp8ValueLayout::kColumns};
     bench.round_operands(prepare_problem(data.problem, fp8, rounding.is_rotated));
     for (const auto sums : {Fp8Accumulation::kOneLevel, Fp8Accumulation::kTwoLevel}) {

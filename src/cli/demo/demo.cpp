@@ -98,7 +98,7 @@ json measure_formats() {
   return out;
 }
 
-void print_report(const json& report, const Style& style, TextColor color) {
+void print_tour(const json& report, const Style& style, TextColor color) {
   const auto heading = [&](const char* text) { print("\n" + style.bold(text) + "\n"); };
   heading("A swizzled tile of shared memory (8 rows of 64 bf16, 128 B swizzle)");
   Drawing tile = arch::draw_atom(*arch::find_atom("smem.K.128B.16bit"), {0, 8, 0, 8});
@@ -156,7 +156,7 @@ void run_demo(const DemoArguments& args, Context& context) {
   if (context.json) {
     print_json(report);
   } else {
-    print_report(report, context.style(), context.text_color());
+    print_tour(report, context.style(), context.text_color());
   }
 }
 

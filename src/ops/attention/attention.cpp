@@ -14,37 +14,35 @@
 
 namespace tilewright {
 
-namespace {
+namespace ops {
 
 // Operands of 16 bits as e4m3 ones in the workspace, and attention of those.
-struct Prepared {
+struct PreparedAttention {
   AttentionPrepare prepare;
   Attention attention;
-  ops::Fp8Workspace at;
+  Fp8Workspace at;
 
-  Prepared(const Device& device, const AttentionProblem& problem, ops::AttentionFp8 kind)
-      : prepare(device, ops::fp8_prepare_problem(kind, problem)),
-        attention(device, ops::fp8_problem(kind, problem)),
-        at(ops::fp8_workspace(prepare.plan(), attention.plan())) {}
+  PreparedAttention(const Device& device, const AttentionProblem& problem, AttentionFp8 kind)
+      : prepare(device, fp8_prepare_problem(kind, problem)),
+        attention(device, fp8_problem(kind, problem)),
+        at(fp8_workspace(prepare.plan(), attention.plan())) {}
   void run(const AttentionArguments& arguments) const;
 };
 
-}  // namespace
+}  // namespace ops
 
 struct Attention::State {
   Device handle;  // keeps the device open
   AttentionPlan plan;
   const ops::AttentionKernel& kernel;
-  std::vector<device::Kernel> entries;  // one a launch
-  kernels::AttentionFp8Params numbers;  // without addresses
-  std::optional<Prepared> prepared;     // then there are no entries here
+  std::vector<device::Kernel> entries;             // one a launch
+  kernels::AttentionFp8Params numbers;             // without addresses
+  std::optional<ops::PreparedAttention> prepared;  // then there are no entries here
 
   const device::Device& device() const { return opened(handle); }
 };
 
-namespace {
-
-void Prepared::run(const AttentionArguments& a) const {
+void ops::PreparedAttention::run(const AttentionArguments& a) const {
   auto* const begin = static_cast<std::byte*>(a.workspace);
   const auto words = [&](std::size_t offset) { return ops::part_of<float>(begin, offset); };
   prepare.run({.q = a.q,
@@ -73,13 +71,11 @@ void Prepared::run(const AttentionArguments& a) const {
   attention.run(inner);
 }
 
-}  // namespace
-
 Attention::Attention(const Device& device, const AttentionProblem& problem) {
   AttentionPlan plan = ops::make_attention_plan(opened(device).info(), problem);
   const ops::AttentionKernel& kernel = ops::find_attention_kernel(plan.kernel);
   if (kernel.prepares(plan.problem)) {
-    Prepared prepared(device, plan.problem, kernel.fp8);
+    ops::PreparedAttention prepared(device, plan.problem, kernel.fp8);
     state_ = std::make_unique<State>(
         State{device, std::move(plan), kernel, {}, {}, std::move(prepared)});
     return;

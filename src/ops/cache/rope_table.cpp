@@ -14,7 +14,7 @@ namespace tilewright {
 namespace {
 
 constexpr int kPairs = kKvRopeDims / 2;
-constexpr ops::ArgumentChecks kChecks("rope_table");
+constexpr ops::ArgumentChecks kTableChecks("rope_table");
 
 // The pair, not a whole number, that makes `turns` turns over the original context.
 double pair_of(double turns, const RopeOptions& o) {
@@ -26,21 +26,22 @@ double pair_of(double turns, const RopeOptions& o) {
 double ramp(int pair, const RopeOptions& o) {
   const double low = std::max(std::floor(pair_of(o.beta_fast, o)), 0.0);
   const double high = std::min(std::ceil(pair_of(o.beta_slow, o)), double{kKvRopeDims - 1});
-  kChecks.check(low <= high,
-                "beta_fast = {} and beta_slow = {} give pairs {} to {}; expected the "
-                "fast ones first",
-                o.beta_fast, o.beta_slow, low, high);
+  kTableChecks.check(low <= high,
+                     "beta_fast = {} and beta_slow = {} give pairs {} to {}; expected the "
+                     "fast ones first",
+                     o.beta_fast, o.beta_slow, low, high);
   if (low == high) return pair > low ? 1 : 0;
   return std::clamp((pair - low) / (high - low), 0.0, 1.0);
 }
 
 std::array<double, kPairs> frequencies(const RopeOptions& o) {
-  kChecks.check(o.theta > 1, "theta = {}; expected more than 1", o.theta);
-  kChecks.check(!o.has_yarn || (o.factor > 0 && o.original_positions > 0 && o.beta_fast > 0 &&
-                                o.beta_slow > 0),
-                "factor = {}, original_positions = {}, beta_fast = {}, beta_slow = {}; expected "
-                "all above 0",
-                o.factor, o.original_positions, o.beta_fast, o.beta_slow);
+  kTableChecks.check(o.theta > 1, "theta = {}; expected more than 1", o.theta);
+  kTableChecks.check(
+      !o.has_yarn ||
+          (o.factor > 0 && o.original_positions > 0 && o.beta_fast > 0 && o.beta_slow > 0),
+      "factor = {}, original_positions = {}, beta_fast = {}, beta_slow = {}; expected "
+      "all above 0",
+      o.factor, o.original_positions, o.beta_fast, o.beta_slow);
   std::array<double, kPairs> f = {};
   for (int i = 0; i < kPairs; ++i) {
     const double plain = std::pow(o.theta, -2.0 * i / kKvRopeDims);
@@ -54,8 +55,8 @@ std::array<double, kPairs> frequencies(const RopeOptions& o) {
 
 std::vector<float> rope_table(const RopeOptions& options, std::int64_t positions,
                               std::int64_t first) {
-  kChecks.range("positions", positions, 0);
-  kChecks.range("first", first, 0);
+  kTableChecks.range("positions", positions, 0);
+  kTableChecks.range("first", first, 0);
   const std::array<double, kPairs> f = frequencies(options);
   std::vector<float> table(static_cast<std::size_t>(positions) * kKvRopeDims);
   for (std::int64_t p = 0; p < positions; ++p) {

@@ -13,11 +13,11 @@ namespace tilewright {
 
 namespace {
 
-constexpr const char* kName = "hyper-embedding";
-constexpr ops::ArgumentChecks kChecks(kName);
+constexpr const char* kEmbedName = "hyper-embedding";
+constexpr ops::ArgumentChecks kEmbedChecks(kEmbedName);
 
 HyperEmbeddingPlan make_plan(const device::DeviceInfo& device, const HyperEmbeddingProblem& p) {
-  ops::ProblemChecks checks(kName);
+  ops::ProblemChecks checks(kEmbedName);
   ops::check_sizes(checks, p.tokens, p.hidden);
   ops::check_float(checks, "stream_dtype", p.stream_dtype);
   checks.range("vocab", p.vocab, 1);
@@ -30,7 +30,7 @@ HyperEmbeddingPlan make_plan(const device::DeviceInfo& device, const HyperEmbedd
                                     static_cast<std::uint32_t>(p.tokens)},
                            .block = {kernels::kHyperEmbedThreads},
                            .is_dependent_launch = true})};
-  ops::require_built(kName, device, plan.launches);
+  ops::require_built(kEmbedName, device, plan.launches);
   if (p.tokens == 0) plan.launches.clear();
   plan.bytes = static_cast<double>(p.tokens) * static_cast<double>(p.hidden) *
                (ops::elem_bytes(DType::kBF16) + 4 * ops::elem_bytes(p.stream_dtype));
@@ -64,9 +64,9 @@ HyperEmbeddingPlan plan_hyper_embedding(const Device& device,
 void HyperEmbedding::run(const HyperEmbeddingArguments& a) const {
   const HyperEmbeddingProblem& p = plan().problem;
   if (p.tokens == 0) return;
-  kChecks.address("table", a.table, 16);
-  kChecks.address("ids", a.ids, 4);
-  kChecks.address("streams", a.streams, 16);
+  kEmbedChecks.address("table", a.table, 16);
+  kEmbedChecks.address("ids", a.ids, 4);
+  kEmbedChecks.address("streams", a.streams, 16);
   const kernels::HyperEmbedParams params = {.table = static_cast<const std::uint16_t*>(a.table),
                                             .ids = a.ids,
                                             .streams = a.streams,

@@ -14,8 +14,8 @@ namespace tilewright {
 
 namespace {
 
-constexpr const char* kName = "rms-norm";
-constexpr ops::ArgumentChecks kChecks(kName);
+constexpr const char* kRmsNorm = "rms-norm";
+constexpr ops::ArgumentChecks kRmsNormChecks(kRmsNorm);
 
 // Whether the columns are such that strides can be looked at.
 bool check_columns(ops::ProblemChecks& checks, std::int64_t cols) {
@@ -24,7 +24,7 @@ bool check_columns(ops::ProblemChecks& checks, std::int64_t cols) {
 }
 
 RmsNormProblem complete(const RmsNormProblem& problem) {
-  ops::ProblemChecks checks(kName);
+  ops::ProblemChecks checks(kRmsNorm);
   RmsNormProblem p = problem;
   ops::check_float(checks, "x_dtype", p.x_dtype);
   checks.range("rows", p.rows, 0);
@@ -51,7 +51,7 @@ RmsNormPlan make_plan(const device::DeviceInfo& device, const RmsNormProblem& pr
                                        {.grid = {ops::ctas_for(p.rows, kernels::kRmsNormRows)},
                                         .block = {kernels::kRmsNormThreads},
                                         .is_dependent_launch = true})};
-  ops::require_built(kName, device, plan.launches);
+  ops::require_built(kRmsNorm, device, plan.launches);
   if (p.rows == 0) plan.launches.clear();
   plan.bytes = static_cast<double>(p.rows) * static_cast<double>(p.cols) *
                (ops::elem_bytes(p.x_dtype) + ops::elem_bytes(DType::kBF16));
@@ -84,9 +84,9 @@ RmsNormPlan plan_rms_norm(const Device& device, const RmsNormProblem& problem) {
 void RmsNorm::run(const RmsNormArguments& a) const {
   const RmsNormProblem& p = plan().problem;
   if (p.rows == 0) return;
-  kChecks.address("x", a.x, 16);
-  if (p.has_weight) kChecks.address("weight", a.weight, 16);
-  kChecks.address("out", a.out, 16);
+  kRmsNormChecks.address("x", a.x, 16);
+  if (p.has_weight) kRmsNormChecks.address("weight", a.weight, 16);
+  kRmsNormChecks.address("out", a.out, 16);
   const kernels::RmsNormParams params = {
       .x = a.x,
       .weight = p.has_weight ? static_cast<const std::uint16_t*>(a.weight) : nullptr,

@@ -18,7 +18,8 @@ using kernels::BandParams;
 using kernels::BandTile;
 
 constexpr int kMinStages = 2, kFewestWarps = 4;
-constexpr std::int64_t kMostRows = 512;  // beyond them the weight is read too often to be worth it
+constexpr std::int64_t kMostBandRows =
+    512;  // beyond them the weight is read too often to be worth it
 
 constexpr double kBlackwellBytesPerS = 7.2e12;  // 90 % of what a B200's memory gives by its data
 
@@ -41,8 +42,8 @@ class Band : public LinearKernel {
   std::string device_obstacle(const device::DeviceInfo& device,
                               const LinearProblem& p) const override {
     std::string obstacle = LinearKernel::device_obstacle(device, p);
-    if (!obstacle.empty() || p.m <= kMostRows || is_blackwell(device)) return obstacle;
-    return fmt::format("is for at most {} rows of x", kMostRows);
+    if (!obstacle.empty() || p.m <= kMostBandRows || is_blackwell(device)) return obstacle;
+    return fmt::format("is for at most {} rows of x", kMostBandRows);
   }
 
   void lay_out(const device::DeviceInfo& device, LinearPlan& plan) const override {

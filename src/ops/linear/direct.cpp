@@ -15,7 +15,7 @@ namespace {
 using kernels::DirectParams;
 using kernels::DirectTile;
 
-constexpr int kMostRows = 32;
+constexpr int kMostDirectRows = 32;
 constexpr int kRegisters = 136;   // of a thread, at most: what DirectTile::kMaxWarps leaves
 constexpr int kEnoughWarps = 14;  // of an SM: they hide each other's waits
 
@@ -30,7 +30,7 @@ class Direct : public LinearKernel {
     if (w.activations == LinearActivations::kFp8)
       return "reads weights that were prepared for bf16 activations";
     if (p.x_dtype != DType::kBF16) return "reads bf16 activations";
-    if (p.m > kMostRows) return fmt::format("is for at most {} rows of x", kMostRows);
+    if (p.m > kMostDirectRows) return fmt::format("is for at most {} rows of x", kMostDirectRows);
     return {};
   }
 
