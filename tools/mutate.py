@@ -172,6 +172,11 @@ def read_logs(paths):
     return list({result.name: result for result in results}.values()), population
 
 
+def named_in(paths):
+    """What older logs say is named, by mutant and by the text of the module that it was tried on."""
+    return {(r.name, r.module): r for r in read_logs(paths)[0] if r.verdict in judge.FOUND}
+
+
 class Progress:
     """A line that is written over on a terminal, one a minute elsewhere."""
 
@@ -199,7 +204,7 @@ def run_all(args, runner):
     work = plan.chosen()
     log = Log(args.json, hashlib.sha256(library.read_bytes()).hexdigest()[:16], dict(plan.population))
     random.Random(args.seed).shuffle(work)  # a run that is stopped says something of all kernels
-    older = {(r.name, r.module): r for r in read_logs(args.named_in)[0] if r.verdict in judge.FOUND}
+    older = named_in(args.named_in)
     judging = judge.Judge(runner, known.read(), args.quick)
     progress = Progress(len(work))
 

@@ -221,6 +221,20 @@ def result(kernel, verdict, kind="expect_tx"):
     return judge.Result(kernel, 1, kind, "delete", "op", "place", "source", verdict=verdict)
 
 
+class OlderLogs(unittest.TestCase):
+    def test_only_what_was_named_is_taken_over_and_of_the_same_text(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "old.jsonl"
+            log = mutate.Log(path, "library", {"expect_tx": 3})
+            for kernel, verdict in (("k3", "named"), ("k5", "missed"), ("k6", "elsewhere")):
+                log.add(result(kernel, verdict))
+            older = mutate.named_in([path])
+        mutant = result("k3", "")
+        self.assertEqual(sorted(r.kernel for r in older.values()), ["k3", "k6"])
+        self.assertEqual(older[mutant.name, mutant.module].verdict, "named")
+        self.assertNotIn((mutant.name, "another text"), older)
+
+
 class Tables(unittest.TestCase):
     RESULTS = [result("k3", "named"), result("k3", "equivalent"), result("stage_b", "elsewhere"),
                result("stage_b", "strict"), result("stage_b", "missed", "tcgen05.fence")]
