@@ -5,6 +5,12 @@
 
 namespace tilewright::tile {
 
+/// Of 64 columns, gates and what they multiply in turns of 8: where the gate of result i stands.
+/// What it multiplies is eight columns further.
+__device__ constexpr int gate_column(int i) {
+  return i / 8 * 16 + i % 8;
+}
+
 struct GateAndUp {
   float gate, up;
 };

@@ -1,7 +1,7 @@
 // Results of the bf16 GEMM: a bias by columns, then bf16 or f32, as the launch says.
 #pragma once
 
-#include "kernels/linear/block_scaled/epilogue.h"
+#include "kernels/linear/block_scaled/results.h"
 
 #include <cstdint>
 

@@ -24,7 +24,7 @@ __device__ void block_scaled_gemm(const BlockScaledGemmParams& params) {
     if (rank == leader_of(rank))
       BlockScaledMultiplier<C>{params, shared, ptx::elect_sync(), tmem, rank}.run();
   } else {
-    BlockScaledEpilogue<C, Output, Step>{params, shared, tmem, rank, warp}.run();
+    BlockScaledEpilogue<C, Output, Step>{{params, shared, tmem, rank, warp}}.run();
   }
   // A cluster ends together: each CTA's memory is used by the others.
   ptx::tcgen05_fence_before_thread_sync();

@@ -3,7 +3,7 @@
 // the next block-scaled GEMM reads its activations.
 #pragma once
 
-#include "kernels/linear/block_scaled/epilogue.h"
+#include "kernels/linear/block_scaled/results.h"
 
 #include <cstdint>
 

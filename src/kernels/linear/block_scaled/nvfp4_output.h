@@ -1,7 +1,7 @@
 // Results requantised to NVFP4.
 #pragma once
 
-#include "kernels/linear/block_scaled/epilogue.h"
+#include "kernels/linear/block_scaled/results.h"
 
 #include <cstdint>
 

@@ -18,7 +18,7 @@
 // `#pragma unroll` before the loop keeps both arrays in registers. With kColumns = 32 the result
 // has half of the product's columns, and a tile has 128 or 256. What a step makes of columns and
 // rows outside of the product is not stored; they may hold NaN. Outputs, which round and store what
-// steps leave, are in epilogue.h; a step goes with each of them.
+// steps leave, are classes like Bf16Output (results.h); a step goes with each of them.
 #pragma once
 
 #include "kernels/linear/swiglu.h"
@@ -41,11 +41,6 @@ struct KeepColumns {
     for (int i = 0; i < kColumns; ++i) y[i] = x[i];
   }
 };
-
-/// Of 64 columns, where the gate of result i stands. What it multiplies is eight columns further.
-__device__ constexpr int gate_column(int i) {
-  return i / 8 * 16 + i % 8;
-}
 
 /// silu(gate) * up: of every 16 columns the first eight are gates, the others what they multiply,
 /// as rows of the two weights are interleaved. Both are held under params.swiglu_limit.

@@ -9,8 +9,8 @@ namespace tilewright::tile {
 
 /// The four warps that write results.
 template <BlockScaledConfig C, class Output>
-struct GroupedEpilogue : BlockScaledEpilogue<C, Bf16Output, KeepColumns> {
-  using Gemm = BlockScaledEpilogue<C, Bf16Output, KeepColumns>;
+struct GroupedEpilogue : BlockScaledResults<C, Bf16Output, 1> {
+  using Gemm = BlockScaledResults<C, Bf16Output, 1>;
   static constexpr bool kIsHidden = Output::kAlphas == 2;
 
   const MoeGroupedParams& grouped;

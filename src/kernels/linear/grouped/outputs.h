@@ -5,8 +5,9 @@
 // needs no other thread, and a thread writes 32 or 16 neighbouring bytes and their scales.
 #pragma once
 
-#include "kernels/linear/block_scaled/epilogue.h"
+#include "kernels/linear/block_scaled/results.h"
 #include "kernels/linear/grouped/products.h"
+#include "kernels/linear/swiglu.h"
 
 #include <cstdint>
 
