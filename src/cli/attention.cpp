@@ -198,8 +198,8 @@ void add_input_options(CLI::App& command, AttentionInput& input) {
       ->type_name("FILE|NAME|LIST");
   command
       .add_option("--inputs", input.drawn,
-                  "draw tensors of --shape instead: N(0,1), or that with one in a thousand + "
-                  "N(0,100); 512 rows are checked")
+                  "draw tensors of --shape instead: N(0,1); outlier: one value in a thousand also "
+                  "gets N(0,100) added. 512 rows are checked")
       ->check(quiet(CLI::IsMember({"normal", "outlier"})))
       ->type_name("normal|outlier");
   command

@@ -265,7 +265,8 @@ void add_formats(CLI::App& app, Context& context) {
     }
   });
 
-  CLI::App* table = formats->add_subcommand("table", "every code of a format of at most 8 bits");
+  CLI::App* table =
+      formats->add_subcommand("table", "every encoding of a format of at most 8 bits");
   auto listed = std::make_shared<std::string>();
   table->add_option("format", *listed, "e2m1, e2m3, e3m2, e4m3, e5m2, ue8m0 or ue4m3")->required();
   table->callback([listed, &context] { print_codes(*listed, context); });

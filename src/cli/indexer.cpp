@@ -29,13 +29,14 @@ void print_indexer(const json& report, const Style& style) {
   print_operator_report(report, style);
   if (!report.contains("error")) return;
   const json& e = report["error"];
-  print(fmt::format(
-      "check      {}: {} of {} codes differ, logits by {:.2g} (at most 5e-6), {} wrong rows, "
-      "against {}\n",
-      e["ok"].get<bool>() ? style.good("correct") : style.bad("WRONG"),
-      e["wrong_codes"].get<std::int64_t>(), e["codes"].get<std::int64_t>(),
-      e["difference"].get<double>(), e["wrong_rows"].get<std::int64_t>(),
-      e["reference"].get<std::string>()));
+  print(
+      fmt::format("check      {}: {} of {} quantised values differ, logits by {:.2g} (at most "
+                  "5e-6), {} wrong rows, "
+                  "against {}\n",
+                  e["ok"].get<bool>() ? style.good("correct") : style.bad("WRONG"),
+                  e["wrong_codes"].get<std::int64_t>(), e["codes"].get<std::int64_t>(),
+                  e["difference"].get<double>(), e["wrong_rows"].get<std::int64_t>(),
+                  e["reference"].get<std::string>()));
 }
 
 json plan_indexer(const Indexer& indexer, const IndexData& data) {

@@ -13,6 +13,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string>
 
 namespace tilewright::cli {
 
@@ -83,15 +84,24 @@ int report_no_memory(const Context& context) {
                       "smaller shape, fewer rows, tokens or runs");
 }
 
+// At the end of the help of commands that have commands. CLI11 hands a footer down to commands that
+// are added later, so it is set when all are there.
+void name_next_help(CLI::App& command, const std::string& words) {
+  const auto commands = command.get_subcommands([](const CLI::App*) { return true; });
+  for (CLI::App* next : commands) name_next_help(*next, words + " " + next->get_name());
+  if (!commands.empty() && command.get_footer().empty())
+    command.footer("`" + words + " COMMAND --help` says more.");
+}
+
 int run_command(int argc, char** argv) {
   Context context;
   CLI::App app("Layouts, number formats and kernels for tensor cores.", "tilewright");
   app.formatter(make_help_formatter());
   app.require_subcommand(0, 1);
   app.fallthrough();
-  app.footer("`tilewright COMMAND --help` says more.");
   add_global_options(app, context);
   for (const auto add : kCommands) add(app, context);
+  name_next_help(app, "tilewright");
   refuse_empty_names(app);
   try {
     app.parse(argc, argv);

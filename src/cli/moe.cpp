@@ -145,7 +145,7 @@ void add_moe(CLI::App& app, Context& context) {
   auto args = std::make_shared<MoeArgs>();
   command
       ->add_option("--input", args->layer.file,
-                   "a safetensors file, or the index of several, with tensors named as in "
+                   "a safetensors file, a folder of them, or its index, with tensors named as in "
                    "DeepSeek-V4 checkpoints")
       ->check(quiet(CLI::ExistingPath))
       ->type_name("FILE");

@@ -108,12 +108,11 @@ TEST_F(LinearTool, DrawsALogWithPeers) {
                  "floor_us": 6.7, "problem": {"m": 1, "n": 64, "k": 64}, "error": {"ok": true}},
                 {"case": "b", "source": "torch", "kernel": "bf16", "samples_us": [20],
                  "floor_us": 24, "problem": {"m": 8, "n": 64, "k": 64}}]})");
-  const std::string html = path("page.html");
   const Outcome run = run_tool("bench linear --from " + path("log.json") + " --peers " +
-                               path("log.json") + " --report " + html);
+                               path("log.json") + " --out " + path("page"));
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("9.00"));
-  const MappedFile page(html);
+  const MappedFile page(path("page/linear.html"));
   EXPECT_THAT(std::string(page.text()), HasSubstr("n 64, k 64"));
   EXPECT_THAT(std::string(page.text()), HasSubstr("floor"));
 }

@@ -142,7 +142,7 @@ void add_bench_indexer(CLI::App& bench, Context& context) {
   command
       ->add_option("--deepgemm", args->deepgemm,
                    "a library with DeepGEMM behind the C interface of docs/05-benchmarks.md, to "
-                   "run on the same codes and keys")
+                   "run on the same quantised queries and keys")
       ->check(quiet(CLI::ExistingFile))
       ->envname("DEEPGEMM_SHIM")
       ->type_name("FILE");

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -33,7 +34,7 @@ struct LinearSweepArgs {
   std::vector<std::int64_t> tokens = {1,   2,   4,   8,    16,   32,   64,
                                       128, 256, 512, 1024, 2048, 4096, 8192};
   std::vector<std::string> peers;
-  std::string log = "linear.json", report = "linear.html", from;
+  std::string out = "build/linear", from;
   double rotate_mb = 170;
   int samples = 15, calls = 24;
   std::int64_t check_rows = 8;
@@ -198,13 +199,16 @@ void run_linear_sweep(LinearSweepArgs& args, Context& context, const std::string
   for (const std::string& path : args.peers) merge_linear_logs(log, read_json(path));
   for (const json& sample : log.at("samples"))
     if (sample.contains("error") && !sample["error"].value("ok", false)) context.exit_status = 1;
+  const std::filesystem::path folder = args.out;
+  const std::string page = (folder / "linear.html").string();
   if (!args.smoke) {
-    if (args.from.empty()) write_file(args.log, format_json(log));
-    write_file(args.report, linear_report(log));
+    std::filesystem::create_directories(folder);
+    if (args.from.empty()) write_file((folder / "linear.json").string(), format_json(log));
+    write_file(page, linear_report(log));
   }
   if (context.json) return print_json(log);
   print_log(log, context.style());
-  if (!args.smoke) print(fmt::format("plots in {}\n", args.report));
+  if (!args.smoke) print(fmt::format("plots in {}\n", page));
 }
 
 }  // namespace
@@ -222,8 +226,9 @@ void add_bench_linear(CLI::App& bench, Context& context) {
   list("--kernels", args->kernels, "auto, or names that `tilewright linear --plan` lists",
        "NAME,...");
   list("--peers", args->peers, "logs of bench/linear_peers.py to plot beside ours", "FILE,...");
-  command->add_option("--log", args->log, "where the log goes")->capture_default_str();
-  command->add_option("--report", args->report, "where the plots go")->capture_default_str();
+  command->add_option("--out", args->out, "folder of linear.json and linear.html")
+      ->type_name("FOLDER")
+      ->capture_default_str();
   command->add_option("--from", args->from, "plot this log; run nothing")
       ->check(quiet(CLI::ExistingFile));
   command->add_option("--rotate", args->rotate_mb, "MB of weights that rotate")

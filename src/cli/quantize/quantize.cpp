@@ -159,8 +159,9 @@ void add_quantize(CLI::App& app, Context& context) {
       ->type_name("GLOB");
   command->add_flag("--no-default-exclude", args->has_no_default_exclude,
                     "also those that are left alone by default");
-  command->add_flag("--dequantize", args->is_dequantizing,
-                    "the other way: codes of any of the formats and names to plain numbers");
+  command->add_flag(
+      "--dequantize", args->is_dequantizing,
+      "the other way: quantised weights, of any of the formats and names, to plain ones");
   command->add_option("--dtype", args->dtype, "of dequantised weights")
       ->check(quiet(CLI::IsMember({"bf16", "f16", "f32"})))
       ->type_name("bf16|f16|f32")

@@ -31,16 +31,18 @@ void add_model_options(CLI::App& command, ModelArgs& args) {
       ->type_name("DIR");
   command
       .add_option("--kv", args.kv,
-                  "numbers of window and compressed rows; exact: nothing is rounded anywhere "
+                  "number format of window and compressed rows; exact: nothing is rounded anywhere "
                   "(--device reference)")
       ->check(quiet(CLI::IsMember({"exact", "bf16", "fp8", "nvfp4"})))
       ->type_name("exact|bf16|fp8|nvfp4")
       ->capture_default_str();
-  command.add_option("--index", args.index, "numbers of the indexer's keys and queries")
+  command.add_option("--index", args.index, "number format of the indexer's keys and queries")
       ->check(one_of({"bf16", "fp8", "mxfp4"}, {{"fp4", "mxfp4"}}))
       ->type_name("bf16|fp8|mxfp4")
       ->capture_default_str();
-  command.add_option("--experts", args.experts, "weights of routed experts, converted if need be")
+  command
+      .add_option("--experts", args.experts,
+                  "number format of routed experts; converted if the checkpoint has another")
       ->check(quiet(CLI::IsMember({"stored", "bf16", "fp8", "mxfp4", "nvfp4"})))
       ->type_name("stored|bf16|fp8|mxfp4|nvfp4")
       ->capture_default_str();

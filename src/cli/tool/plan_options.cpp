@@ -10,9 +10,8 @@ void add_plan_options(CLI::App& command, PlanArgs& args) {
   command.add_flag("--plan", args.only,
                    "say what would run, and why; run nothing. Needs no GPU and no simulator with "
                    "--device plan:h200");
-  command.add_flag(
-      "--all", args.all,
-      "the plan says of every kernel why it was not chosen, not of the best three alone");
+  command.add_flag("--all", args.all,
+                   "list every other kernel with its reason, not only the best three");
 }
 
 json plan_json(const Plan& plan, const PlanArgs& args, const Context& context) {
