@@ -35,27 +35,26 @@ std::vector<LabelAt> spread_labels(std::vector<LabelAt> labels, double distance,
   return labels;
 }
 
-}  // namespace
+// Where the lines are: steps of equal width, and values of 0 to `top`.
+struct LineFrame {
+  static constexpr double kWidth = 600, kHeight = 340, kLeft = 46, kRight = 144, kTop = 26,
+                          kBottom = 30;
+  std::size_t num_labels;
+  double top;
 
-std::string plot_lines(const std::vector<std::string>& labels,
-                       const std::vector<PlotSeries>& series, const std::string& unit,
-                       double ceiling) {
-  constexpr double kWidth = 600, kHeight = 340, kLeft = 46, kRight = 144, kTop = 26, kBottom = 30;
-  double top = 0;
-  for (const PlotSeries& s : series)
-    for (const double y : s.y) top = std::max(top, y);
-  if (top <= 0) return {};
-  const bool has_ceiling = ceiling > 0;
-  top = has_ceiling ? std::max(top, ceiling) * 1.03 : top * 1.08;
-  const auto x_of = [&](std::size_t i) {
-    const double steps = std::max<double>(1, static_cast<double>(labels.size()) - 1);
+  double x_of(std::size_t i) const {
+    const double steps = std::max<double>(1, static_cast<double>(num_labels) - 1);
     return kLeft + (kWidth - kLeft - kRight) * static_cast<double>(i) / steps;
-  };
-  const auto y_of = [&](double y) {
-    return kHeight - kBottom - (kHeight - kTop - kBottom) * y / top;
-  };
-  std::string svg = fmt::format("<svg viewBox='0 0 {} {}' role='img'>", kWidth, kHeight);
-  svg += fmt::format("<text class='unit' x='0' y='13'>{}</text>", escape_markup(unit));
+  }
+  double y_of(double y) const { return kHeight - kBottom - (kHeight - kTop - kBottom) * y / top; }
+
+  std::string axes(const std::vector<std::string>& labels, double ceiling) const;
+  std::string line(const std::vector<std::string>& labels, const PlotSeries& series,
+                   const std::string& unit) const;
+};
+
+std::string LineFrame::axes(const std::vector<std::string>& labels, double ceiling) const {
+  std::string svg;
   const double step = round_step(top, 5);
   for (double y = 0; y <= top; y += step) {
     svg += fmt::format(
@@ -63,7 +62,7 @@ std::string plot_lines(const std::vector<std::string>& labels,
         "<text class='tick' x='{3}' y='{4:.1f}' text-anchor='end'>{5:g}</text>",
         kLeft, kWidth - kRight, y_of(y), kLeft - 7, y_of(y) + 4, y);
   }
-  if (has_ceiling) {
+  if (ceiling > 0) {
     svg += fmt::format(
         "<line class='ceiling' x1='{0}' x2='{1}' y1='{2:.1f}' y2='{2:.1f}'/>"
         "<text class='tick' x='{3}' y='{4:.1f}'>ceiling {5:g}</text>",
@@ -72,29 +71,54 @@ std::string plot_lines(const std::vector<std::string>& labels,
   for (std::size_t i = 0; i < labels.size(); ++i)
     svg += fmt::format("<text class='tick' x='{:.1f}' y='{}' text-anchor='middle'>{}</text>",
                        x_of(i), kHeight - 9, escape_markup(labels[i]));
+  return svg;
+}
+
+// A series with its dots; empty if it has no values.
+std::string LineFrame::line(const std::vector<std::string>& labels, const PlotSeries& series,
+                            const std::string& unit) const {
+  std::string path, dots;
+  for (std::size_t i = 0; i < series.y.size(); ++i) {
+    const double y = series.y[i];
+    if (!(y > 0)) continue;
+    path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x_of(i), y_of(y));
+    dots += fmt::format(
+        "<circle cx='{:.1f}' cy='{:.1f}' r='3'><title>{}, {}: {:.4g} {}</title>"
+        "</circle>",
+        x_of(i), y_of(y), escape_markup(series.name), escape_markup(labels[i]), y,
+        escape_markup(unit));
+  }
+  if (path.empty()) return {};
+  return fmt::format("<g class='s{}{}'><path d='{}'/>{}</g>", series.color,
+                     series.is_dashed ? " peer" : "", path, dots);
+}
+
+}  // namespace
+
+std::string plot_lines(const std::vector<std::string>& labels,
+                       const std::vector<PlotSeries>& series, const std::string& unit,
+                       double ceiling) {
+  double top = 0;
+  for (const PlotSeries& s : series)
+    for (const double y : s.y) top = std::max(top, y);
+  if (top <= 0) return {};
+  const LineFrame frame = {labels.size(), ceiling > 0 ? std::max(top, ceiling) * 1.03 : top * 1.08};
+  constexpr double kHeight = LineFrame::kHeight, kEnd = LineFrame::kWidth - LineFrame::kRight;
+  std::string svg = fmt::format("<svg viewBox='0 0 {} {}' role='img'>", LineFrame::kWidth, kHeight);
+  svg += fmt::format("<text class='unit' x='0' y='13'>{}</text>", escape_markup(unit));
+  svg += frame.axes(labels, ceiling);
   std::vector<LabelAt> ends;
   for (std::size_t s = 0; s < series.size(); ++s) {
-    std::string path, dots;
-    double last = 0;
-    for (std::size_t i = 0; i < series[s].y.size(); ++i) {
-      const double y = series[s].y[i];
-      if (!(y > 0)) continue;
-      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x_of(i), y_of(y));
-      dots += fmt::format(
-          "<circle cx='{:.1f}' cy='{:.1f}' r='3'><title>{}, {}: {:.4g} {}</title>"
-          "</circle>",
-          x_of(i), y_of(y), escape_markup(series[s].name), escape_markup(labels[i]), y,
-          escape_markup(unit));
-      last = y;
-    }
-    if (path.empty()) continue;
-    svg += fmt::format("<g class='s{}{}'><path d='{}'/>{}</g>", series[s].color,
-                       series[s].is_dashed ? " peer" : "", path, dots);
-    ends.push_back({y_of(last), s});
+    const std::string line = frame.line(labels, series[s], unit);
+    if (line.empty()) continue;
+    svg += line;
+    const auto last =
+        std::find_if(series[s].y.rbegin(), series[s].y.rend(), [](double y) { return y > 0; });
+    ends.push_back({frame.y_of(*last), s});
   }
-  for (const LabelAt& label : spread_labels(std::move(ends), 14, kHeight - kBottom)) {
+  for (const LabelAt& label : spread_labels(std::move(ends), 14, kHeight - LineFrame::kBottom)) {
     svg += fmt::format("<text class='name t{}' x='{}' y='{:.1f}'>{}</text>",
-                       series[label.series].color, kWidth - kRight + 8, label.y + 4,
+                       series[label.series].color, kEnd + 8, label.y + 4,
                        escape_markup(series[label.series].name));
   }
   return svg + "</svg>";

@@ -107,6 +107,34 @@ struct Rounding {
   bool is_rotated, is_packed;
 };
 
+// Queries, keys or values (i = 0, 1, 2), rounded as a whole.
+std::vector<double> rounded(const Rounding& how, const Fp8Computation& computation,
+                            const AttentionData& data, const std::vector<std::uint16_t>& codes,
+                            int i) {
+  const AttentionProblem& p = data.problem;
+  const std::vector<float> signs = attention_signs(computation.prepare.sign_seed, p.head_dim);
+  const reference::AttentionPrepareParams params = {
+      .batch = p.batch,
+      .heads = i == 0 ? p.heads : p.kv_heads,
+      .kv_heads = p.kv_heads,
+      .rows = i == 0 ? p.q_len : p.kv_len,
+      .head_dim = p.head_dim,
+      .cu_seqlens = i == 0 ? data.cu_q : data.cu_kv,
+      .scales = how.scales,
+      .block_rows = i == 0 ? 64 : 128,
+      .has_pow2_scales = i == 2 && how.scales == ScaleSharing::kBlock,
+      .is_rotated = how.is_rotated && i < 2,
+      .signs = signs};
+  const std::int64_t rows =
+      params.cu_seqlens.empty() ? p.batch * params.rows : params.cu_seqlens.back();
+  std::vector<float> x;
+  for (const std::uint16_t code :
+       std::span(codes).first(static_cast<std::size_t>(rows * params.heads * p.head_dim)))
+    x.push_back(static_cast<float>(decode(kBf16, code)));
+  return reference::dequantize_attention_operand(params,
+                                                 reference::prepare_attention_operand(params, x));
+}
+
 class Fp8Rows : public testing::TestWithParam<Rounding> {};
 
 TEST_P(Fp8Rows, AreAttentionOfTheWholeTensorsRounded) {
@@ -128,30 +156,9 @@ TEST_P(Fp8Rows, AreAttentionOfTheWholeTensorsRounded) {
                      ops::h200(), prepare_problem(data.problem, {.scales = scales}, is_rotated))
                      .problem,
       .tile_keys = 128};
-  const std::vector<float> signs = attention_signs(computation.prepare.sign_seed, p.head_dim);
-  const auto round = [&](const std::vector<std::uint16_t>& codes, int i) {
-    const reference::AttentionPrepareParams params = {
-        .batch = p.batch,
-        .heads = i == 0 ? p.heads : p.kv_heads,
-        .kv_heads = p.kv_heads,
-        .rows = i == 0 ? p.q_len : p.kv_len,
-        .head_dim = p.head_dim,
-        .cu_seqlens = i == 0 ? data.cu_q : data.cu_kv,
-        .scales = scales,
-        .block_rows = i == 0 ? 64 : 128,
-        .has_pow2_scales = i == 2 && scales == ScaleSharing::kBlock,
-        .is_rotated = is_rotated && i < 2,
-        .signs = signs};
-    const std::int64_t rows =
-        params.cu_seqlens.empty() ? p.batch * params.rows : params.cu_seqlens.back();
-    std::vector<float> x;
-    for (const std::uint16_t code :
-         std::span(codes).first(static_cast<std::size_t>(rows * params.heads * p.head_dim)))
-      x.push_back(static_cast<float>(decode(kBf16, code)));
-    return reference::dequantize_attention_operand(params,
-                                                   reference::prepare_attention_operand(params, x));
-  };
-  const auto q = round(data.q, 0), k = round(data.k, 1), v = round(data.v, 2);
+  const auto q = rounded(GetParam(), computation, data, data.q, 0);
+  const auto k = rounded(GetParam(), computation, data, data.k, 1);
+  const auto v = rounded(GetParam(), computation, data, data.v, 2);
   const std::vector<ExactRow> rows =
       exact_fp8_rows(data, computation, exact_rows(data, kAllRows, 1));
   ASSERT_EQ(rows.size(), static_cast<std::size_t>(p.heads * (is_packed ? 100 : 140)));

@@ -125,20 +125,62 @@ void check_results(const Problem& p, const Data& data, const std::vector<double>
   }
 }
 
+// What a launch is given besides addresses.
+WideBf16Params params_of(const Problem& p, const Cut& cut, const WideBf16Layout& layout) {
+  WideBf16Params params = {};
+  params.box_tokens = std::min(cut.tile_tokens, kWideGranule);
+  params.y_pitch = p.width();
+  params.tokens = p.m;
+  params.n = p.n;
+  params.k = p.k;
+  params.matrices = p.matrices();
+  params.tile_tokens = cut.tile_tokens;
+  params.cluster_rows = cut.cluster_rows;
+  params.splits = cut.splits;
+  params.token_group = 2;
+  params.stages = layout.stages();
+  params.alpha = 1;
+  params.swiglu_limit = p.limit;
+  params.is_swiglu = p.is_swiglu;
+  params.is_f32 = p.is_f32;
+  return params;
+}
+
+// All experts' weights, one behind the other.
+struct JoinedWeights {
+  std::vector<std::uint8_t> bricks;
+  std::vector<float> scales, alphas;
+};
+JoinedWeights join_weights(const Data& data) {
+  JoinedWeights all = {.bricks = {}, .scales = {}, .alphas = data.alphas};
+  const std::size_t halves = all.alphas.size() / data.weights.size();
+  for (std::size_t e = 0; e < data.weights.size(); ++e) {
+    const TestWeights& w = data.weights[e];
+    all.bricks.insert(all.bricks.end(), w.bricks.begin(), w.bricks.end());
+    all.scales.insert(all.scales.end(), w.block_scales.begin(), w.block_scales.end());
+    for (std::size_t i = e * halves; i < (e + 1) * halves; ++i)
+      all.alphas[i] = std::ldexp(all.alphas[i], w.bias_exponent);
+  }
+  return all;
+}
+
+void store_x_map(const Device& device, const Problem& p, const Buffer& x, WideBf16Params& params) {
+  store_map(params.x_map,
+            device::encode_tensor_map(
+                device, {.name = "x",
+                         .type = device::TensorMapType::kBfloat16,
+                         .address = x.address(),
+                         .dims = {static_cast<std::uint64_t>(p.k), static_cast<std::uint64_t>(p.m)},
+                         .strides_bytes = {static_cast<std::uint64_t>(p.k) * 2},
+                         .box = {kWideBf16Step, static_cast<std::uint32_t>(params.box_tokens)},
+                         .swizzle = device::TensorMapSwizzle::k128B}));
+}
+
 class WideBf16 : public KernelTest {
  protected:
   static std::vector<double> run(const Device& device, const Problem& p, const Cut& cut,
                                  const Data& data, int repetitions = 1) {
-    std::vector<std::uint8_t> bricks;
-    std::vector<float> scales, alphas = data.alphas;
-    for (std::size_t e = 0; e < data.weights.size(); ++e) {
-      const TestWeights& w = data.weights[e];
-      bricks.insert(bricks.end(), w.bricks.begin(), w.bricks.end());
-      scales.insert(scales.end(), w.block_scales.begin(), w.block_scales.end());
-      const std::size_t halves = alphas.size() / data.weights.size();
-      for (std::size_t h = 0; h < halves; ++h)
-        alphas[e * halves + h] = std::ldexp(alphas[e * halves + h], w.bias_exponent);
-    }
+    const auto [bricks, scales, alphas] = join_weights(data);
     std::vector<std::uint16_t> codes = encode_all<std::uint16_t>(kBf16, data.x);
     for (int i = 0; p.nan_token >= 0 && i < p.k; i += 7)
       codes[static_cast<std::size_t>(p.nan_token * p.k + i)] = 0x7fc0;
@@ -150,18 +192,10 @@ class WideBf16 : public KernelTest {
     const Buffer segments = Buffer::from(device, p.segments);
     const Output<std::uint8_t> y(device,
                                  static_cast<std::size_t>(p.m * p.width() * (p.is_f32 ? 4 : 2)));
-    WideBf16Params params = {};
-    params.box_tokens = std::min(cut.tile_tokens, kWideGranule);
-    store_map(
-        params.x_map,
-        device::encode_tensor_map(
-            device, {.name = "x",
-                     .type = device::TensorMapType::kBfloat16,
-                     .address = x.address(),
-                     .dims = {static_cast<std::uint64_t>(p.k), static_cast<std::uint64_t>(p.m)},
-                     .strides_bytes = {static_cast<std::uint64_t>(p.k) * 2},
-                     .box = {kWideBf16Step, static_cast<std::uint32_t>(params.box_tokens)},
-                     .swizzle = device::TensorMapSwizzle::k128B}));
+    const WideBf16Layout layout = {brick_bytes(p.format), cut.tile_tokens, p.matrices(),
+                                   cut.rows()};
+    WideBf16Params params = params_of(p, cut, layout);
+    store_x_map(device, p, x, params);
     params.weights = pointer_to<const std::uint8_t>(weights);
     params.block_scales = scales.empty() ? nullptr : pointer_to<const float>(block_scales);
     params.alphas = pointer_to<const float>(factors);
@@ -169,23 +203,7 @@ class WideBf16 : public KernelTest {
     params.row_weights = pointer_to<const float>(row_weights);
     params.segments = p.segments.empty() ? nullptr : pointer_to<const std::int32_t>(segments);
     params.y = y.pointer();
-    params.y_pitch = p.width();
     params.matrix_bytes = data.weights[0].shape.bytes();
-    params.tokens = p.m;
-    params.n = p.n;
-    params.k = p.k;
-    params.matrices = p.matrices();
-    params.tile_tokens = cut.tile_tokens;
-    params.cluster_rows = cut.cluster_rows;
-    params.splits = cut.splits;
-    params.token_group = 2;
-    const WideBf16Layout layout = {brick_bytes(p.format), cut.tile_tokens, p.matrices(),
-                                   cut.rows()};
-    params.stages = layout.stages();
-    params.alpha = 1;
-    params.swiglu_limit = p.limit;
-    params.is_swiglu = p.is_swiglu;
-    params.is_f32 = p.is_f32;
     const auto cluster = static_cast<std::uint32_t>(cut.cluster_rows * cut.splits);
     const WideParts parts = {cut.clusters * static_cast<int>(cluster), cut.rows(), cut.tile_tokens};
     const Buffer sums(device, static_cast<std::size_t>(parts.sum_bytes()));

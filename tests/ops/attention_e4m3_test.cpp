@@ -259,19 +259,21 @@ TEST_P(AttentionE4m3Test, ColumnsAreOfHopperAlone) {
         << error.what();
   }
 }
+
+std::vector<std::uint8_t> draw_rows(kernels::Random& random, std::int64_t rows) {
+  std::vector<std::uint8_t> codes;
+  for (std::int64_t i = 0; i < rows * 64; ++i)
+    codes.push_back(static_cast<std::uint8_t>(encode(kE4m3, random.uniform(-2, 2))));
+  return codes;
+}
+
 // Results of packed sequences are those of each alone, bit for bit, whatever lies behind it: here
 // values that are NaN.
 TEST_P(AttentionE4m3Test, PackedSequencesAreThoseAlone) {
   const std::vector<std::int32_t> q_lens = {30, 20, 9}, kv_lens = {140, 50, 40};
   kernels::Random random(1);
-  const auto draw = [&](std::int64_t rows) {
-    std::vector<std::uint8_t> codes;
-    for (std::int64_t i = 0; i < rows * 64; ++i)
-      codes.push_back(static_cast<std::uint8_t>(encode(kE4m3, random.uniform(-2, 2))));
-    return codes;
-  };
-  const std::vector<std::uint8_t> q = draw(59 * 2), k = draw(230);
-  std::vector<std::uint8_t> v = draw(230);
+  const std::vector<std::uint8_t> q = draw_rows(random, 59 * 2), k = draw_rows(random, 230);
+  std::vector<std::uint8_t> v = draw_rows(random, 230);
   std::fill(v.begin() + 140 * 64, v.begin() + 190 * 64, std::uint8_t{0x7f});
   const std::vector<float> scales = {0.5f, 0.25f, 1.0f};
   const auto run = [&](AttentionProblem p, std::size_t sequence, std::int64_t q_begin,

@@ -83,6 +83,66 @@ std::vector<double> doubles(const std::vector<float>& x) {
   return {x.begin(), x.end()};
 }
 
+HyperParams params_of(const HyperConnectionProblem& p) {
+  return {.tokens = p.tokens,
+          .hidden = p.hidden,
+          .sinkhorn_iters = p.iterations,
+          .eps = p.eps,
+          .norm_eps = p.norm_eps};
+}
+
+struct Inputs {
+  Numbers x, f, g, fn, base, scale, weight, mix_before;
+};
+Inputs draw_inputs(const device::Device& device, const HyperConnectionProblem& p) {
+  const std::int64_t n = p.tokens, h = p.hidden, rows = p.is_head ? 4 : 24;
+  return {.x = {device, p.stream_dtype, random_doubles(1, n * 4 * h)},
+          .f = {device, p.result_dtype, random_doubles(2, n * h)},
+          .g = {device, p.second_dtype, random_doubles(3, n * h)},
+          .fn = {device, DType::kF32, random_doubles(4, rows * 4 * h, -0.2, 0.2)},
+          .base = {device, DType::kF32, random_doubles(5, rows, -4, 4)},
+          .scale = {device, DType::kF32, random_doubles(6, p.is_head ? 1 : 3, 0.5, 2)},
+          .weight = {device, DType::kBF16, random_doubles(7, h)},
+          .mix_before = {device, DType::kF32, random_doubles(8, n * 24, 0, 1)}};
+}
+
+// Streams with the sum of results in them, by what was mixed for the sub-layer before.
+std::vector<double> merged_streams(const HyperConnectionProblem& p, const HyperParams& params,
+                                   const std::vector<double>& streams, std::vector<double> sum,
+                                   const std::vector<double>& second,
+                                   const std::vector<double>& mix_before) {
+  HyperMix before;
+  for (std::int64_t t = 0; t < p.tokens; ++t) {
+    const auto row = mix_before.begin() + t * 24;
+    before.post.insert(before.post.end(), row + 4, row + 8);
+    before.comb.insert(before.comb.end(), row + 8, row + 24);
+  }
+  if (p.has_second)
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += second[i];
+  return reference::hyper_post(params, streams, sum, before);
+}
+
+struct WantedMix {
+  std::vector<double> all, pre;
+};
+WantedMix wanted_mix(const HyperConnectionProblem& p, const HyperParams& params,
+                     const std::vector<double>& streams, const std::vector<double>& fn,
+                     const std::vector<double>& base, const std::vector<double>& scale) {
+  WantedMix want;
+  if (p.is_head) {
+    want.all = want.pre = reference::hyper_head_mix(params, streams, fn, base, scale);
+    return want;
+  }
+  const HyperMix m = reference::hyper_mix(params, streams, fn, base, scale);
+  want.pre = m.pre;
+  for (std::int64_t t = 0; t < p.tokens; ++t) {
+    want.all.insert(want.all.end(), m.pre.begin() + t * 4, m.pre.begin() + t * 4 + 4);
+    want.all.insert(want.all.end(), m.post.begin() + t * 4, m.post.begin() + t * 4 + 4);
+    want.all.insert(want.all.end(), m.comb.begin() + t * 16, m.comb.begin() + t * 16 + 16);
+  }
+  return want;
+}
+
 // Weights as in a trained model: some streams dominate, so that Sinkhorn has work to do.
 // In place: merged over the streams, mix over the one before.
 void check_step(const device::Device& device, const Device& handle, const HyperConnectionProblem& p,
@@ -90,19 +150,8 @@ void check_step(const device::Device& device, const Device& handle, const HyperC
   const std::int64_t n = p.tokens, h = p.hidden, rows = p.is_head ? 4 : 24;
   SCOPED_TRACE(fmt::format("{} tokens of {}, {}, merge {}, second {}, head {}", n, h,
                            to_string(p.stream_dtype), p.has_merge, p.has_second, p.is_head));
-  const HyperParams params = {.tokens = n,
-                              .hidden = h,
-                              .sinkhorn_iters = p.iterations,
-                              .eps = p.eps,
-                              .norm_eps = p.norm_eps};
-  const Numbers x(device, p.stream_dtype, random_doubles(1, n * 4 * h));
-  const Numbers f(device, p.result_dtype, random_doubles(2, n * h)),
-      g(device, p.second_dtype, random_doubles(3, n * h));
-  const Numbers fn(device, DType::kF32, random_doubles(4, rows * 4 * h, -0.2, 0.2));
-  const Numbers base(device, DType::kF32, random_doubles(5, rows, -4, 4));
-  const Numbers scale(device, DType::kF32, random_doubles(6, p.is_head ? 1 : 3, 0.5, 2));
-  const Numbers weight(device, DType::kBF16, random_doubles(7, h));
-  const Numbers mix_before(device, DType::kF32, random_doubles(8, n * 24, 0, 1));
+  const HyperParams params = params_of(p);
+  const auto [x, f, g, fn, base, scale, weight, mix_before] = draw_inputs(device, p);
 
   const HyperConnection step(handle, p);
   const std::int64_t words = p.stream_dtype == DType::kBF16 ? 1 : 2;
@@ -111,9 +160,9 @@ void check_step(const device::Device& device, const Device& handle, const HyperC
   Output<std::uint16_t> out(device, static_cast<std::size_t>(n * h));
   Buffer workspace(device, step.workspace_bytes());
   workspace.poison();
-  const auto run = [&] {
+  const auto run = [&](void* to, float* mixed) {
     step.run({.streams = x.pointer(),
-              .merged = merged.pointer(),
+              .merged = to,
               .mix_before = mix_before.floats(),
               .result = f.pointer(),
               .second_result = g.pointer(),
@@ -121,43 +170,23 @@ void check_step(const device::Device& device, const Device& handle, const HyperC
               .mix_bias = base.floats(),
               .mix_scale = scale.floats(),
               .norm_weight = weight.pointer(),
-              .mix = mix.pointer(),
+              .mix = mixed,
               .out = out.pointer(),
               .workspace = pointer_to<void>(workspace)});
     device.synchronize();
   };
-  run();
+  run(merged.pointer(), mix.pointer());
 
   std::vector<double> streams = x.values;
   if (p.has_merge) {
-    HyperMix before;
-    for (std::int64_t t = 0; t < n; ++t) {
-      const auto row = mix_before.values.begin() + t * 24;
-      before.post.insert(before.post.end(), row + 4, row + 8);
-      before.comb.insert(before.comb.end(), row + 8, row + 24);
-    }
-    std::vector<double> sum = f.values;
-    if (p.has_second)
-      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += g.values[i];
-    const bool is_bf16 = p.stream_dtype == DType::kBF16;
     streams = read(merged, n * 4 * h, p.stream_dtype);
     // Up to six terms of up to 4.
-    expect_close(streams, reference::hyper_post(params, x.values, sum, before),
-                 is_bf16 ? kBf16Half : 0, kF32Sums * 4, "merged");
+    expect_close(streams,
+                 merged_streams(p, params, x.values, f.values, g.values, mix_before.values),
+                 p.stream_dtype == DType::kBF16 ? kBf16Half : 0, kF32Sums * 4, "merged");
   }
   if (!p.has_mix) return;
-  std::vector<double> want, pre;
-  if (p.is_head) {
-    want = pre = reference::hyper_head_mix(params, streams, fn.values, base.values, scale.values);
-  } else {
-    const HyperMix m = reference::hyper_mix(params, streams, fn.values, base.values, scale.values);
-    pre = m.pre;
-    for (std::int64_t t = 0; t < n; ++t) {
-      want.insert(want.end(), m.pre.begin() + t * 4, m.pre.begin() + t * 4 + 4);
-      want.insert(want.end(), m.post.begin() + t * 4, m.post.begin() + t * 4 + 4);
-      want.insert(want.end(), m.comb.begin() + t * 16, m.comb.begin() + t * 16 + 16);
-    }
-  }
+  const auto [want, pre] = wanted_mix(p, params, streams, fn.values, base.values, scale.values);
   // Sums of 4 hidden products.
   expect_close(doubles(mix.read()), want, h > 1024 ? 1e-4 : 2e-5, 1e-6, "mix");
   const auto y = reference::hyper_pre(params, streams, pre);
@@ -167,23 +196,10 @@ void check_step(const device::Device& device, const Device& handle, const HyperC
   const auto first = out.read();
   const auto first_merged = merged.read();
   const auto first_mix = mix.read();
-  run();
+  run(merged.pointer(), mix.pointer());
   EXPECT_EQ(out.read(), first);
   if (!is_in_place) return;
-  const auto mutable_floats = [](const Numbers& all) { return const_cast<float*>(all.floats()); };
-  step.run({.streams = x.pointer(),
-            .merged = const_cast<void*>(x.pointer()),
-            .mix_before = mix_before.floats(),
-            .result = f.pointer(),
-            .second_result = g.pointer(),
-            .mix_weight = fn.floats(),
-            .mix_bias = base.floats(),
-            .mix_scale = scale.floats(),
-            .norm_weight = weight.pointer(),
-            .mix = mutable_floats(mix_before),
-            .out = out.pointer(),
-            .workspace = pointer_to<void>(workspace)});
-  device.synchronize();
+  run(const_cast<void*>(x.pointer()), const_cast<float*>(mix_before.floats()));
   EXPECT_EQ(out.read(), first) << "in place";
   EXPECT_EQ(x.buffer.to_vector<std::uint16_t>(), first_merged) << "in place";
   EXPECT_EQ(mix_before.buffer.to_vector<float>(), first_mix) << "in place";

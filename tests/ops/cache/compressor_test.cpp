@@ -402,17 +402,53 @@ TEST_P(CompressorTest, WhoTakesNoPartChangesNothing) {
   EXPECT_EQ(machine.pages(), before);
 }
 
+// Key j of the indexer: tokens with equal scores pooled, normalised, rotated and transformed.
+std::vector<float> index_key(const Tokens& tokens, std::int64_t j) {
+  constexpr std::int64_t kWidth = 256;
+  static const std::vector<float> rope = rope_table(kRopeCompressedLayers, kPositions);
+  const Bf16s weight = Machine::weight(CompressorKind::kIndexFp8);
+  const auto rounded = [](float x) {
+    return bf16_value(static_cast<std::uint16_t>(encode(kBf16, x)));
+  };
+  std::vector<float> x(kIndexDims);
+  for (std::int64_t c = 0; c < kIndexDims; ++c) {
+    float sum = 0;
+    for (std::int64_t p = std::max<std::int64_t>(4 * j - 4, 0); p < 4 * j + 4; ++p)
+      sum += tokens.kv[static_cast<std::size_t>(p * kWidth + c + (p >= 4 * j ? kIndexDims : 0))];
+    x[static_cast<std::size_t>(c)] = rounded(sum / (j == 0 ? 4.0f : 8.0f));
+  }
+  // Sixteen squares a lane, then lanes 4, 2 and 1 apart.
+  float lanes[8] = {};
+  for (std::size_t i = 0; i < x.size(); ++i) lanes[i / 16] = std::fma(x[i], x[i], lanes[i / 16]);
+  const float total = ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
+                      ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+  const float factor = 1 / std::sqrt(total * (1.0f / 128) + 1e-6f);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = rounded(x[i] * factor * bf16_value(weight[i]));
+  for (std::size_t i = 0; i < 32; ++i) {
+    const float c = rope[static_cast<std::size_t>(4 * j) * 64 + i],
+                s = rope[static_cast<std::size_t>(4 * j) * 64 + 32 + i];
+    const float re = x[64 + 2 * i], im = x[65 + 2 * i];
+    x[64 + 2 * i] = rounded(std::fma(-im, s, re * c));
+    x[65 + 2 * i] = rounded(std::fma(im, c, re * s));
+  }
+  for (std::size_t distance = 1; distance < 128; distance *= 2) {
+    for (std::size_t i = 0; i < 128; ++i) {
+      if (i & distance) continue;
+      const float low = x[i], high = x[i + distance];
+      x[i] = low + high;
+      x[i + distance] = low - high;
+    }
+  }
+  for (float& value : x) value = rounded(value * 0x1.6a09e6p-4f);
+  return x;
+}
+
 // With equal scores all of the arithmetic can be done again here, in the same order.
 TEST_P(CompressorTest, IndexKeysToTheByte) {
   constexpr std::int64_t kCount = 12, kWidth = 256;
   Tokens tokens = draw_tokens(9, CompressorKind::kIndexFp8, kCount);
   for (float& x : tokens.kv) x = std::round(x * 8);
   std::fill(tokens.gate.begin(), tokens.gate.end(), 0.5f);
-  const std::vector<float> rope = rope_table(kRopeCompressedLayers, kPositions);
-  const Bf16s weight = Machine::weight(CompressorKind::kIndexFp8);
-  const auto rounded = [](float x) {
-    return bf16_value(static_cast<std::uint16_t>(encode(kBf16, x)));
-  };
   for (const auto kind : {CompressorKind::kIndexFp8, CompressorKind::kIndexMxfp4}) {
     const bool is_fp8 = kind == CompressorKind::kIndexFp8;
     Machine machine(device(), kind, NumberFormat::kBf16, 15);
@@ -420,39 +456,7 @@ TEST_P(CompressorTest, IndexKeysToTheByte) {
     machine.run({{&tokens, 0, kCount, 0, table(7)}});
     std::vector<std::uint8_t> expected(machine.pages().size(), 0xff);
     for (std::int64_t j = 0; j < kCount / 4; ++j) {
-      std::vector<float> x(kIndexDims);
-      for (std::int64_t c = 0; c < kIndexDims; ++c) {
-        float sum = 0;
-        for (std::int64_t p = std::max<std::int64_t>(4 * j - 4, 0); p < 4 * j + 4; ++p)
-          sum +=
-              tokens.kv[static_cast<std::size_t>(p * kWidth + c + (p >= 4 * j ? kIndexDims : 0))];
-        x[static_cast<std::size_t>(c)] = rounded(sum / (j == 0 ? 4.0f : 8.0f));
-      }
-      // Sixteen squares a lane, then lanes 4, 2 and 1 apart.
-      float lanes[8] = {};
-      for (std::size_t i = 0; i < x.size(); ++i)
-        lanes[i / 16] = std::fma(x[i], x[i], lanes[i / 16]);
-      const float total = ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
-                          ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
-      const float factor = 1 / std::sqrt(total * (1.0f / 128) + 1e-6f);
-      for (std::size_t i = 0; i < x.size(); ++i)
-        x[i] = rounded(x[i] * factor * bf16_value(weight[i]));
-      for (std::size_t i = 0; i < 32; ++i) {
-        const float c = rope[static_cast<std::size_t>(4 * j) * 64 + i],
-                    s = rope[static_cast<std::size_t>(4 * j) * 64 + 32 + i];
-        const float re = x[64 + 2 * i], im = x[65 + 2 * i];
-        x[64 + 2 * i] = rounded(std::fma(-im, s, re * c));
-        x[65 + 2 * i] = rounded(std::fma(im, c, re * s));
-      }
-      for (std::size_t distance = 1; distance < 128; distance *= 2) {
-        for (std::size_t i = 0; i < 128; ++i) {
-          if (i & distance) continue;
-          const float low = x[i], high = x[i + distance];
-          x[i] = low + high;
-          x[i + distance] = low - high;
-        }
-      }
-      for (float& value : x) value = rounded(value * 0x1.6a09e6p-4f);
+      const std::vector<float> x = index_key(tokens, j);
       const auto key = quantize(block_format_by_name(is_fp8 ? "fp8_1x128_ue8m0" : "mxfp4_ceil"), x,
                                 1, kIndexDims);
       std::vector<std::uint8_t> scales = key.scales;

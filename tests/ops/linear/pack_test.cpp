@@ -131,84 +131,86 @@ struct Refusal {
   const char* message;
 };
 
+const Refusal kRefusals[] = {
+    {NumberFormat::kNvfp4, [](auto& w) { w.source.values.dtype = DType::kF16; },
+     "have type F16; expected F4"},
+    {NumberFormat::kBf16, [](auto& w) { w.source.values.dtype = DType::kF16; }, "expected BF16"},
+    {NumberFormat::kFp8, [](auto& w) { w.source.values.dtype = DType::kF8_E5M2; },
+     "expected F8_E4M3"},
+    {NumberFormat::kNvfp4,
+     [](auto& w) {
+       w.source.values.shape = {2, 16, 32};
+     },
+     "have shape [2, 16, 32]"},
+    {NumberFormat::kNvfp4,
+     [](auto& w) {
+       w.source.values = contiguous_view(w.values.data(), DType::kF4, {24, 64});
+     },
+     "n = 24"},
+    {NumberFormat::kNvfp4,
+     [](auto& w) {
+       w.source.values = contiguous_view(w.values.data(), DType::kU8, {32, 20});
+     },
+     "k = 40"},
+    {NumberFormat::kMxfp4,
+     [](auto& w) {
+       w.source.values = contiguous_view(w.values.data(), DType::kF4, {32, 48});
+     },
+     "a multiple of 32"},
+    {NumberFormat::kNvfp4,
+     [](auto& w) {
+       w.source.values.strides = {128, 1};
+     },
+     "Make it contiguous"},
+    {NumberFormat::kNvfp4, [](auto& w) { w.source.values.data = nullptr; }, "is null"},
+    {NumberFormat::kNvfp4, [](auto& w) { w.source.scales = {}; }, "needs scales"},
+    {NumberFormat::kNvfp4, [](auto& w) { w.source.scales.dtype = DType::kF8_E8M0; },
+     "expected F8_E4M3"},
+    {NumberFormat::kMxfp4, [](auto& w) { w.source.scales.dtype = DType::kF8_E4M3; },
+     "expected F8_E8M0"},
+    {NumberFormat::kNvfp4,
+     [](auto& w) {
+       w.source.scales.shape = {32, 2};
+     },
+     "expected [32, 4]: one for 16"},
+    {NumberFormat::kNvfp4,
+     [](auto& w) {
+       w.source.scales.shape = {4, 32};
+     },
+     "transposed"},
+    {NumberFormat::kNvfp4,
+     [](auto& w) {
+       w.source.scales.shape = {128, 4};
+     },
+     "set scale_order"},
+    {NumberFormat::kNvfp4, [](auto& w) { w.source.scale_order = ScaleOrder::k128x4; },
+     "expected [128, 4]"},
+    {NumberFormat::kNvfp4, [](auto& w) { w.scales[9] = 0x7f; }, "scale (2, 1) is nan (code 0x7f"},
+    {NumberFormat::kNvfp4, [](auto& w) { w.scales[7] = 0xb8; }, "scale (1, 3) is -1"},
+    {NumberFormat::kMxfp4, [](auto& w) { w.scales[5] = 0xff; }, "scale (2, 1) is nan"},
+    {NumberFormat::kFp8, [](auto& w) { w.scales[3] = 0xff; }, "scale (0, 0) is -"},
+    {NumberFormat::kFp8,
+     [](auto& w) {
+       w.source.scales.shape = {1, 2};
+     },
+     "expected [1, 1]"},
+    {NumberFormat::kBf16, [](auto& w) { w.source.scales.shape = {1}; }, "without scales"},
+    {NumberFormat::kNvfp4, [](auto& w) { w.source.global_scale.reset(); }, "it is missing"},
+    {NumberFormat::kNvfp4, [](auto& w) { w.source.global_scale = -1.0f; }, "global_scale = -1"},
+    {NumberFormat::kNvfp4, [](auto& w) { w.source.global_scale = NAN; }, "global_scale = nan"},
+    {NumberFormat::kNvfp4, [](auto& w) { w.source.global_scale = 12345.0f; },
+     "looks like a reciprocal"},
+    {NumberFormat::kNvfp4,
+     [](auto& w) {
+       w.source.is_global_scale_reciprocal = true;
+       w.source.global_scale = 1e-4f;
+     },
+     "looks like no reciprocal"},
+    {NumberFormat::kMxfp4, [](auto& w) { w.source.global_scale = 1.0f; }, "only nvfp4 has one"},
+};
+
 TEST(LinearPackTest, BadWeightsAreRefusedWithTheValues) {
-  using F = NumberFormat;
-  const auto view = [](const void* data, DType type, std::vector<std::int64_t> shape) {
-    return contiguous_view(data, type, std::move(shape));
-  };
-  const Refusal refusals[] = {
-      {F::kNvfp4, [](auto& w) { w.source.values.dtype = DType::kF16; },
-       "have type F16; expected F4"},
-      {F::kBf16, [](auto& w) { w.source.values.dtype = DType::kF16; }, "expected BF16"},
-      {F::kFp8, [](auto& w) { w.source.values.dtype = DType::kF8_E5M2; }, "expected F8_E4M3"},
-      {F::kNvfp4,
-       [](auto& w) {
-         w.source.values.shape = {2, 16, 32};
-       },
-       "have shape [2, 16, 32]"},
-      {F::kNvfp4,
-       [&](auto& w) {
-         w.source.values = view(w.values.data(), DType::kF4, {24, 64});
-       },
-       "n = 24"},
-      {F::kNvfp4,
-       [&](auto& w) {
-         w.source.values = view(w.values.data(), DType::kU8, {32, 20});
-       },
-       "k = 40"},
-      {F::kMxfp4,
-       [&](auto& w) {
-         w.source.values = view(w.values.data(), DType::kF4, {32, 48});
-       },
-       "a multiple of 32"},
-      {F::kNvfp4,
-       [](auto& w) {
-         w.source.values.strides = {128, 1};
-       },
-       "Make it contiguous"},
-      {F::kNvfp4, [](auto& w) { w.source.values.data = nullptr; }, "is null"},
-      {F::kNvfp4, [](auto& w) { w.source.scales = {}; }, "needs scales"},
-      {F::kNvfp4, [](auto& w) { w.source.scales.dtype = DType::kF8_E8M0; }, "expected F8_E4M3"},
-      {F::kMxfp4, [](auto& w) { w.source.scales.dtype = DType::kF8_E4M3; }, "expected F8_E8M0"},
-      {F::kNvfp4,
-       [](auto& w) {
-         w.source.scales.shape = {32, 2};
-       },
-       "expected [32, 4]: one for 16"},
-      {F::kNvfp4,
-       [](auto& w) {
-         w.source.scales.shape = {4, 32};
-       },
-       "transposed"},
-      {F::kNvfp4,
-       [](auto& w) {
-         w.source.scales.shape = {128, 4};
-       },
-       "set scale_order"},
-      {F::kNvfp4, [](auto& w) { w.source.scale_order = ScaleOrder::k128x4; }, "expected [128, 4]"},
-      {F::kNvfp4, [](auto& w) { w.scales[9] = 0x7f; }, "scale (2, 1) is nan (code 0x7f"},
-      {F::kNvfp4, [](auto& w) { w.scales[7] = 0xb8; }, "scale (1, 3) is -1"},
-      {F::kMxfp4, [](auto& w) { w.scales[5] = 0xff; }, "scale (2, 1) is nan"},
-      {F::kFp8, [](auto& w) { w.scales[3] = 0xff; }, "scale (0, 0) is -"},
-      {F::kFp8,
-       [](auto& w) {
-         w.source.scales.shape = {1, 2};
-       },
-       "expected [1, 1]"},
-      {F::kBf16, [](auto& w) { w.source.scales.shape = {1}; }, "without scales"},
-      {F::kNvfp4, [](auto& w) { w.source.global_scale.reset(); }, "it is missing"},
-      {F::kNvfp4, [](auto& w) { w.source.global_scale = -1.0f; }, "global_scale = -1"},
-      {F::kNvfp4, [](auto& w) { w.source.global_scale = NAN; }, "global_scale = nan"},
-      {F::kNvfp4, [](auto& w) { w.source.global_scale = 12345.0f; }, "looks like a reciprocal"},
-      {F::kNvfp4,
-       [](auto& w) {
-         w.source.is_global_scale_reciprocal = true;
-         w.source.global_scale = 1e-4f;
-       },
-       "looks like no reciprocal"},
-      {F::kMxfp4, [](auto& w) { w.source.global_scale = 1.0f; }, "only nvfp4 has one"},
-  };
-  for (const Refusal& refusal : refusals) {
+  for (const Refusal& refusal : kRefusals) {
     SCOPED_TRACE(refusal.message);
     RandomWeight weight(refusal.format, 32, 64);
     refusal.spoil(weight);

@@ -87,6 +87,9 @@ class InitChecker final : public Observer, public DefinednessObserver {
   template <class ShadowOf>
   void access(Warp& warp, const Insn& insn, const WarpAccess& access, bool is_global,
               ShadowOf&& shadow_of);
+  template <class ShadowOf>
+  void write(Warp& warp, const Insn& insn, const WarpAccess& access, bool is_global,
+             ShadowOf&& shadow_of);
   std::uint8_t* shadow_of(const Warp& warp, const AsyncRange& range) const;
   bool stored_bytes(Warp& warp, const Insn& insn, const WarpAccess& access);
   void copy_shadow(Warp& warp, const Insn& insn, const AsyncOperation& operation);

@@ -80,41 +80,45 @@ bool InitChecker::stored_bytes(Warp& warp, const Insn& insn, const WarpAccess& a
 }
 
 template <class ShadowOf>
-void InitChecker::access(Warp& warp, const Insn& insn, const WarpAccess& access, bool is_global,
-                         ShadowOf&& shadow_of_lane) {
-  const bool is_row = is_consecutive(access);
-  const std::uint64_t row_bytes = std::uint64_t{kLanes} * access.bytes;
+void InitChecker::write(Warp& warp, const Insn& insn, const WarpAccess& access, bool is_global,
+                        ShadowOf&& shadow_of_lane) {
   auto& bytes = warp.definedness->bytes;
-  if (access.kind == AccessKind::kWrite) {
-    if (!stored_bytes(warp, insn, access)) {
-      if (is_row) {
-        std::memset(shadow_of_lane(0), kDefinedByte, row_bytes);
-        return;
-      }
-      for_each_lane(access.lanes, [&](int lane) {
-        std::memset(shadow_of_lane(lane), kDefinedByte, access.bytes);
-      });
+  if (!stored_bytes(warp, insn, access)) {
+    if (is_consecutive(access)) {
+      std::memset(shadow_of_lane(0), kDefinedByte, std::uint64_t{kLanes} * access.bytes);
       return;
     }
-    std::uint32_t undefined = 0;
-    for_each_lane(access.lanes, [&](int lane) {
-      const auto& from = bytes[static_cast<std::size_t>(lane)];
-      if (!is_all_defined(from.data(), access.bytes)) undefined |= 1U << lane;
-    });
-    const std::uint8_t mark = is_global || undefined == 0 ? 0 : mark_of(warp, insn, undefined);
-    for_each_lane(access.lanes, [&](int lane) {
-      auto& from = bytes[static_cast<std::size_t>(lane)];
-      if ((undefined >> lane & 1) != 0) {
-        std::replace(from.begin(), from.begin() + access.bytes, std::uint8_t{0}, mark);
-      }
-      std::memcpy(shadow_of_lane(lane), from.data(), access.bytes);
-    });
-    if (!is_global || undefined == 0) return;
-    report(warp, insn, undefined, "an undefined value is stored to global memory");
-    for_each_lane(undefined,
+    for_each_lane(access.lanes,
                   [&](int lane) { std::memset(shadow_of_lane(lane), kDefinedByte, access.bytes); });
     return;
   }
+  std::uint32_t undefined = 0;
+  for_each_lane(access.lanes, [&](int lane) {
+    const auto& from = bytes[static_cast<std::size_t>(lane)];
+    if (!is_all_defined(from.data(), access.bytes)) undefined |= 1U << lane;
+  });
+  const std::uint8_t mark = is_global || undefined == 0 ? 0 : mark_of(warp, insn, undefined);
+  for_each_lane(access.lanes, [&](int lane) {
+    auto& from = bytes[static_cast<std::size_t>(lane)];
+    if ((undefined >> lane & 1) != 0) {
+      std::replace(from.begin(), from.begin() + access.bytes, std::uint8_t{0}, mark);
+    }
+    std::memcpy(shadow_of_lane(lane), from.data(), access.bytes);
+  });
+  if (!is_global || undefined == 0) return;
+  report(warp, insn, undefined, "an undefined value is stored to global memory");
+  for_each_lane(undefined,
+                [&](int lane) { std::memset(shadow_of_lane(lane), kDefinedByte, access.bytes); });
+}
+
+template <class ShadowOf>
+void InitChecker::access(Warp& warp, const Insn& insn, const WarpAccess& access, bool is_global,
+                         ShadowOf&& shadow_of_lane) {
+  if (access.kind == AccessKind::kWrite)
+    return write(warp, insn, access, is_global, std::forward<ShadowOf>(shadow_of_lane));
+  const bool is_row = is_consecutive(access);
+  const std::uint64_t row_bytes = std::uint64_t{kLanes} * access.bytes;
+  auto& bytes = warp.definedness->bytes;
   if (is_row && is_all_defined(shadow_of_lane(0), row_bytes)) return;
   if (is_same_place(access) &&
       is_all_defined(shadow_of_lane(std::countr_zero(access.lanes)), access.bytes)) {

@@ -214,6 +214,10 @@ class OrderChecker final : public Observer {
   bool are_both_strong(const AccessRecord& a, const AccessRecord& b) const;
   static bool has_acquired(const WarpState& warp, const AcquiredMap& acquired,
                            const AccessRecord& old);
+  /// The memory of an operation, `now` but for its record's agent: work of `reads` and `writes`, or
+  /// without them of the warp.
+  void touch_ranges(Access& now, const Insn& insn, const AsyncOperation& operation,
+                    const Groups* reads, const Groups* writes);
   void use_tensor_map(Warp& warp, const Insn& insn, const AsyncOperation& operation,
                       const AsyncRange& map);
   /// Whether an mbarrier was initialised before `lanes` of a warp, or a copy of theirs, use it.

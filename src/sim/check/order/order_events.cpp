@@ -313,9 +313,16 @@ std::uint64_t OrderChecker::async_issued(Warp& warp, const Insn& insn,
     case AsyncCompletion::kNone:
       break;
   }
+  touch_ranges(now, insn, operation, reads, writes);
+  return 0;
+}
+
+void OrderChecker::touch_ranges(Access& now, const Insn& insn, const AsyncOperation& operation,
+                                const Groups* reads, const Groups* writes) {
+  const WarpState& own = state_of(*now.warp);
   for (const AsyncRange& range : operation.ranges) {
     if (range.proxy == Proxy::kTensorMap && range.kind == AccessKind::kRead) {
-      use_tensor_map(warp, insn, operation, range);
+      use_tensor_map(*now.warp, insn, operation, range);
       continue;
     }
     const Groups* groups = range.kind == AccessKind::kRead ? reads : writes;
@@ -326,7 +333,6 @@ std::uint64_t OrderChecker::async_issued(Warp& warp, const Insn& insn,
     now.is_shared = range.is_shared;
     touch(now, range.address, range.bytes);
   }
-  return 0;
 }
 
 }  // namespace tilewright::sim

@@ -65,17 +65,7 @@ std::string products(const Case& c) {
   return text;
 }
 
-/// D is in the columns from 0 on, the scales of A and of B behind it.
-std::string kernel_text(const Case& c, const char* target) {
-  std::string loads, stores;
-  for (std::uint32_t i = 0; i < kAColumns + kBColumns; ++i) {
-    loads += fmt::format("ld.global.b32 %r{}, [%d4+{}];\n", 100 + i, 4 * i);
-  }
-  for (std::uint32_t i = 0; i < kN; ++i) {
-    stores += fmt::format("st.global.b32 [%d4+{}], %r{};\n", 4 * i, 100 + i);
-  }
-  return fmt::format(
-      R"(.version 9.0
+constexpr const char* kText = R"(.version 9.0
 .target {}
 .address_size 64
 .visible .entry k(.param .u64 image, .param .u64 scales, .param .u64 out) {{
@@ -126,10 +116,20 @@ WAIT:
   @%p0 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r7, 128;
   @%p0 tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
   ret;
-}})",
-      target, kImageBytes, kImageBytes, 4 * (kAColumns + kBColumns), loads, kN,
-      list(100, kAColumns), list(100 + kAColumns, kBColumns), products(c), list(100, kN), 4 * kN,
-      stores);
+}})";
+
+/// D is in the columns from 0 on, the scales of A and of B behind it.
+std::string kernel_text(const Case& c, const char* target) {
+  std::string loads, stores;
+  for (std::uint32_t i = 0; i < kAColumns + kBColumns; ++i) {
+    loads += fmt::format("ld.global.b32 %r{}, [%d4+{}];\n", 100 + i, 4 * i);
+  }
+  for (std::uint32_t i = 0; i < kN; ++i) {
+    stores += fmt::format("st.global.b32 [%d4+{}], %r{};\n", 4 * i, 100 + i);
+  }
+  return fmt::format(kText, target, kImageBytes, kImageBytes, 4 * (kAColumns + kBColumns), loads,
+                     kN, list(100, kAColumns), list(100 + kAColumns, kBColumns), products(c),
+                     list(100, kN), 4 * kN, stores);
 }
 
 /// A row's bytes: lines of 128, each swizzled within eight rows.

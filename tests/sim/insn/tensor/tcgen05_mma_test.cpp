@@ -35,12 +35,9 @@ struct Words {
 
 /// Thread 0 multiplies what is in shared memory; the first 64 columns of D are stored, [lane][64].
 std::string kernel_text(const std::string& instruction) {
-  std::string registers;
+  std::string registers, stores;
   for (std::uint32_t i = 0; i < kColumns; ++i) {
     registers += (i == 0 ? "%r" : ", %r") + std::to_string(100 + i);
-  }
-  std::string stores;
-  for (std::uint32_t i = 0; i < kColumns; ++i) {
     stores +=
         "st.global.b32 [%rd8+" + std::to_string(4 * i) + "], %r" + std::to_string(100 + i) + ";\n";
   }

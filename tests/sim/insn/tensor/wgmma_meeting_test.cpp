@@ -19,33 +19,7 @@ struct Kernel {
   std::string before_wgmma, after_wgmma;
 };
 
-/// A of 64 x 64 is all ones and B all NaN; each warp writes 2 into its quarter of B, the late one
-/// after a while. 128 is right everywhere. Words of `out` are the 32 accumulators, by thread.
-std::string text_of(const Kernel& kernel) {
-  std::string fill, products, stores, registers;
-  for (int at = 0; at < 16384; at += 512) {
-    fill +=
-        fmt::format("  st.shared.b32 [%q+{}], {};\n", at, at < 8192 ? "0x3f803f80" : "0xffffffff");
-  }
-  for (int i = 0; i < 32; ++i) {
-    registers += fmt::format("{}%d{}", i == 0 ? "" : ", ", i);
-    stores += fmt::format("  st.global.f32 [%o+{}], %d{};\n", 4 * i, i);
-  }
-  for (int step = 0; step < 4; ++step) {
-    products += fmt::format(
-        "  add.u64 %ad, %a, {};\n  add.u64 %bd, %a, {};\n"
-        "  wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{{}}}, {}, %bd, 1, 1, 1{}, 0;\n",
-        128 * step, 512 + 128 * step, registers,
-        kernel.is_a_in_registers ? "{%one, %one, %one, %one}" : "%ad",
-        kernel.is_a_in_registers ? "" : ", 0");
-  }
-  std::string quarter;
-  for (int at = 0; at < 8192; at += at % 2048 == 384 ? 1664 : 128) {
-    quarter += fmt::format("  st.shared.b32 [%w+{}], 0x40004000;\n", 8192 + at);
-  }
-  std::string zeros;
-  for (int i = 0; i < 32; ++i) zeros += fmt::format("  mov.f32 %d{}, 0f00000000;\n", i);
-  return fmt::format(R"(.version 8.7
+constexpr const char* kText = R"(.version 8.7
 .target sm_90a
 .address_size 64
 .visible .entry kernel(.param .u64 in, .param .u64 out) {{
@@ -86,8 +60,35 @@ filling:
 {after}  wgmma.wait_group.sync.aligned 0;
 {stores}  ret;
 }}
-)",
-                     fmt::arg("fill", fill), fmt::arg("late", kernel.late_warp),
+)";
+
+/// A of 64 x 64 is all ones and B all NaN; each warp writes 2 into its quarter of B, the late one
+/// after a while. 128 is right everywhere. Words of `out` are the 32 accumulators, by thread.
+std::string text_of(const Kernel& kernel) {
+  std::string fill, products, stores, registers;
+  for (int at = 0; at < 16384; at += 512) {
+    fill +=
+        fmt::format("  st.shared.b32 [%q+{}], {};\n", at, at < 8192 ? "0x3f803f80" : "0xffffffff");
+  }
+  for (int i = 0; i < 32; ++i) {
+    registers += fmt::format("{}%d{}", i == 0 ? "" : ", ", i);
+    stores += fmt::format("  st.global.f32 [%o+{}], %d{};\n", 4 * i, i);
+  }
+  for (int step = 0; step < 4; ++step) {
+    products += fmt::format(
+        "  add.u64 %ad, %a, {};\n  add.u64 %bd, %a, {};\n"
+        "  wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{{}}}, {}, %bd, 1, 1, 1{}, 0;\n",
+        128 * step, 512 + 128 * step, registers,
+        kernel.is_a_in_registers ? "{%one, %one, %one, %one}" : "%ad",
+        kernel.is_a_in_registers ? "" : ", 0");
+  }
+  std::string quarter;
+  for (int at = 0; at < 8192; at += at % 2048 == 384 ? 1664 : 128) {
+    quarter += fmt::format("  st.shared.b32 [%w+{}], 0x40004000;\n", 8192 + at);
+  }
+  std::string zeros;
+  for (int i = 0; i < 32; ++i) zeros += fmt::format("  mov.f32 %d{}, 0f00000000;\n", i);
+  return fmt::format(kText, fmt::arg("fill", fill), fmt::arg("late", kernel.late_warp),
                      fmt::arg("quarter", quarter),
                      fmt::arg("barrier", kernel.has_barrier ? "  bar.sync 1, 128;\n" : ""),
                      fmt::arg("zeros", zeros), fmt::arg("before", kernel.before_wgmma),
