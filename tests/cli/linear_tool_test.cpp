@@ -96,6 +96,15 @@ TEST_F(LinearTool, ReadsWeightAndActivationsOfAFolderOfShards) {
   }
 }
 
+// CTAs that share 32 tokens, which one of them loads: lanes of a warp release a stage in both, and
+// what the other one has done is known by that alone.
+TEST_F(LinearTool, ClustersOfRowsThatShareFewTokens) {
+  const Outcome run = run_tool(
+      kLinear + std::string("--m 8 --n 128 --format bf16 --check --kernel wide_bf16_t128_r2"));
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("correct"));
+}
+
 TEST_F(LinearTool, BenchmarksNothingOnASimulator) {
   const Outcome run = run_tool("--device sim:h200 bench linear");
   EXPECT_EQ(run.status, 1);

@@ -169,7 +169,12 @@ void PhaseChecker::arrive(ClusterState& state, Barrier& barrier, Warp& warp, con
     own.raise(barrier.agent, barrier.number);
   }
   const std::uint32_t agent = agent_of(warp);
-  const std::uint32_t time = own.of(agent) + 1;
+  // Lanes that arrive by one instruction, each in a CTA of its own, are one arrival: who knows of
+  // one of them knows that the warp was done. If another one lands late, and so in the next phase,
+  // then one of the next was counted in its place, and no phase ends before all were done.
+  const LastArrival before = std::exchange(state.last, {agent, event.lane, &insn});
+  const bool is_same = before.agent == agent && before.insn == &insn && before.lane < event.lane;
+  const std::uint32_t time = own.of(agent) + (is_same ? 0 : 1);
   own.raise(agent, time);
   state.truth.raise(agent, time);
   std::erase_if(barrier.phase.arrivals, [&](const Arrival& a) { return a.agent == agent; });
@@ -234,7 +239,11 @@ void PhaseChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& e
   if (at == state->barriers.end()) return;
   Barrier& barrier = at->second;
   if (event.action == MbarrierAction::kWaitSuccess) return wait(barrier, own, warp, insn, event);
-  if (event.action == MbarrierAction::kArrive) arrive(*state, barrier, warp, insn, event);
+  if (event.action == MbarrierAction::kArrive) {
+    arrive(*state, barrier, warp, insn, event);
+  } else {
+    state->last = {};
+  }
   barrier.phase.has_bytes |= event.bytes != 0;
   barrier.current.join(own);
   notice_phase(*state, barrier, own, warp, event.address);

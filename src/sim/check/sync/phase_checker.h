@@ -82,12 +82,18 @@ class PhaseChecker final : public Observer {
     std::uint64_t generation = ~std::uint64_t{0};
     Knowledge met;
   };
+  /// Whose lane arrived last, and by which instruction.
+  struct LastArrival {
+    std::uint32_t agent = 0, lane = 0;
+    const Insn* insn = nullptr;
+  };
   struct ClusterState {
     std::unordered_map<std::uint32_t, Barrier> barriers;  ///< by rank << 24 | offset
     std::unordered_map<std::uint32_t, Knowledge> warps;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::array<Rendezvous, 2>> named;
     std::array<Rendezvous, 2> cluster;
     Knowledge truth;  ///< what there is to know
+    LastArrival last;
     std::uint32_t num_agents = 0, num_live = 0;
   };
 
