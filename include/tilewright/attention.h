@@ -28,7 +28,9 @@ enum class Fp8ValueLayout {
 
 /// Where products of e4m3 probabilities and values are summed.
 enum class Fp8Accumulation {
-  kAuto,      ///< kOneLevel as long as a bound on its error is small beside that of e4m3 itself
+  /// kOneLevel while its error is at most a quarter of e4m3's own rounding, which on Hopper is up
+  /// to 4096 keys; else kTwoLevel.
+  kAuto,
   kOneLevel,  ///< the tensor core over all keys: fastest; Hopper's keeps 13 fraction bits
   kTwoLevel,  ///< the tensor core over 256 keys, fp32 registers over those sums
 };
@@ -84,8 +86,8 @@ struct AttentionProblem {
   bool is_packed = false;                  ///< lengths come as cu_q and cu_kv
   std::int64_t total_q = 0, total_kv = 0;  ///< rows of packed tensors
   Strides q_strides = {}, k_strides = {}, v_strides = {}, out_strides = {};
-  /// "auto", or a rung: "k1" .. "k8", or the full name of a variant; for a B200 sm100_c, sm100_e,
-  /// sm100_f
+  /// "auto", or one of attention_kernels(): a rung of the ladder on Hopper, "k1" to "k8", or a
+  /// variant of one; a stage on Blackwell, "sm100_c"
   std::string kernel = "auto";
   std::optional<DType> out_dtype = {};  ///< of e4m3 operands: kBF16, if absent, or kF16; else dtype
   Fp8Options fp8 = {};

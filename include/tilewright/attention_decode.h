@@ -72,8 +72,8 @@ struct AttentionDecodeProblem {
   std::string kernel = "auto";
 };
 
-/// Costs, flops and bytes are those of full caches. Kernels: "r16" takes 16 rows of (query, head)
-/// at a time, "r16_tma" has keys copied by TMA.
+/// Costs, flops and bytes are those of full caches. Kernels: "r16" and "r64" take 16 or 64 rows of
+/// (query, head) at a time, "r16_tma" has keys copied by TMA; on Blackwell "t16", "t32" and "t64".
 struct AttentionDecodePlan : Plan {
   AttentionDecodeProblem problem;  ///< with all defaults filled in
   int tile_rows = 0;  ///< (query, head) pairs of a KV head that are multiplied at a time

@@ -15,8 +15,12 @@
 
 namespace tilewright {
 
-/// Angles of rotary positions: pair i of 32 turns by frequency theta^(-i / 32) a position; with
-/// YaRN slow pairs turn `factor` times slower (the amplitude is not scaled).
+/// Angles of rotary positions, in radians: pair i of 32 turns by theta^(-i / 32) a position. With
+/// YaRN a pair that makes fewer than beta_slow turns in original_positions turns `factor` times
+/// slower, one that makes more than beta_fast as it did, those between by a linear ramp over their
+/// numbers. The amplitude is not scaled.
+///
+/// Source   Peng et al., YaRN, 2023
 struct RopeOptions {
   double theta = 10000;
   bool has_yarn = false;

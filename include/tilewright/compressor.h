@@ -38,6 +38,9 @@ std::int64_t compressor_slots(CompressorKind kind) noexcept;
 /// of any size; entries do not depend on how. The last ring - slots + 1 tokens can be rolled back
 /// (rejected speculation): continue from a smaller start, and entries that were made too early are
 /// made again. A sequence begins at position 0 and reads nothing older: states need no clearing.
+///
+/// Numbers  fp32 with the roundings to bf16 that the formula has; quantised values to the byte
+/// Source   DeepSeek-V4: compressed sparse attention (CSA), heavily compressed attention (HCA)
 struct CompressorProblem {
   CompressorKind kind = CompressorKind::kCsa;
   /// Where entries go. For keys of the indexer its format does not count: a page is

@@ -36,7 +36,7 @@ struct HyperConnectionProblem {
   bool has_merge = false;             ///< a result comes with the call
   bool has_second = false;            ///< and a second one
   bool has_mix = true;                ///< false: the merge alone
-  bool is_head = false;
+  bool is_head = false;               ///< the final head: four rows of W, pre alone
   DType result_dtype = DType::kBF16, second_dtype = DType::kBF16;  ///< or kF32
   int iterations = 20;
   double eps = 1e-6;       ///< > 0: a column of weights may vanish in fp32

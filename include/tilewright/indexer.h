@@ -18,15 +18,20 @@ namespace tilewright {
 ///                cache that attention reads, in ascending order of entries; then -1
 ///
 /// Token t sees the entries j < (positions[t] + 1) / ratio, or j < lengths[t]; all of them are
-/// selected if they are no more than topk. NaN counts as -inf, in codes and scales of keys as well;
-/// ties go to the lower entry. A token with a position < 0 sees nothing, whatever its length.
+/// selected if they are no more than topk. NaN counts as -inf, in quantised values and scales of
+/// keys as well; ties go to the lower entry. A token with a position < 0 sees nothing, whatever its
+/// length.
+///
+/// Numbers  the transform in fp32, rounded once to bf16; products of quantised values summed in
+///          fp32, on Hopper those of e4m3 with 13 fraction bits (docs/06-deepseek-v4.md)
+/// Source   DeepSeek-V3.2 and V4: lightning indexer
 struct IndexerProblem {
   /// Of queries and keys: kFp8, e4m3 with a power of two for each 128 (CompressorKind::kIndexFp8),
   /// or kMxfp4, e2m1 with a power of two for each 32 (CompressorKind::kIndexMxfp4).
   NumberFormat format = NumberFormat::kMxfp4;
   std::int64_t heads = 64;  ///< 1 to 64
   std::int64_t topk = 512;  ///< 1 to 2048
-  std::int64_t ratio = 4;
+  std::int64_t ratio = 4;   ///< tokens that an entry stands for
   /// Most entries of a sequence; entries beyond are not read.
   std::int64_t max_len = 0;
   /// Pages of keys, as Compressor writes them; the layout's format does not count.

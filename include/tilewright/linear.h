@@ -102,8 +102,9 @@ class LinearWeight {
 /// out[i, j] = sum_c x[i, c] * w[j, c] + bias[j]
 ///
 /// Shapes   x [m, k]; out [m, n]; bias [n] fp32; m >= 0. An e4m3 x has rows of k rounded up to 64,
-///          zeros beyond k, in operand order: byte p of a block of 64 holds the element
-///          operand_order(p) of formats/packed_weight.h. Tilewright's quantiser writes that
+///          zeros beyond k, in operand order: byte p of a block of 64 holds element
+///          16 (p / 4 % 4) + 2 (p / 16) + p % 2 + 8 (p / 2 % 2), which Quantize writes with
+///          has_operand_order
 /// Layout   rows contiguous and 16-byte aligned; row strides free in multiples of 16 bytes
 /// Numbers  bf16 activations: every weight is exact in bf16; products are summed in fp32 and
 ///          rounded once. fp8 activations: x is rounded to e4m3 (or comes so) unless the rows are

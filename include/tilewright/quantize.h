@@ -24,6 +24,11 @@ namespace tilewright {
 ///   fp8_128x128, fp8_128x128_ue8m0  e4m3, fp32 or ue8m0 scale per 128 x 128
 ///
 /// A block that holds a NaN or an infinity gets a NaN scale and codes of 0; no other block changes.
+///
+/// Shapes   numbers [rows, cols]; codes [out_rows, out_cols], 4-bit ones two a byte, the even
+///          column in the low half; scales [scale_rows, scale_cols] of the plan
+/// Numbers  fp32, byte for byte what the named rules give; the same on device and host
+/// Source   OCP Microscaling Formats 1.0; NVIDIA ModelOpt (nvfp4); DeepSeek-V3, V4 (fp8)
 struct QuantizeProblem {
   std::string format = "nvfp4";
   /// nvfp4: "nearest"; "four_over_six" (amax on 4 where that is better); "exact_nearest" and
