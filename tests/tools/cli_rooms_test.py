@@ -9,7 +9,7 @@ CLI = pathlib.Path(__file__).resolve().parents[2] / "src/cli"
 
 class CliRooms(unittest.TestCase):
     def test_each_subcommand_has_its_place(self):
-        table = re.search(r"kCommands\[?\]?.*?\{(.*?)\}", (CLI / "main.cpp").read_text(), re.S).group(1)
+        table = re.search(r"kCommands\[?\]?.*?\{(.*?)\}", (CLI / "tool/commands.cpp").read_text(), re.S).group(1)
         commands = set(re.findall(r"\badd_(\w+)", table))
         self.assertGreater(len(commands), 10)
         places = {path.stem for path in CLI.iterdir()} - {"main", "tool"}

@@ -25,7 +25,7 @@ inline CLI::Validator quiet(CLI::Validator check) {
   return check;
 }
 
-// One function per subcommand; main.cpp lists them.
+// One function per subcommand; commands.cpp lists them.
 void add_info(CLI::App& app, Context& context);
 void add_layout(CLI::App& app, Context& context);
 void add_formats(CLI::App& app, Context& context);
