@@ -51,7 +51,7 @@ class HolderTable {
   std::vector<Holder> holders_;
 };
 
-struct Operands {
+struct HandoffOperands {
   const Layout& accumulator;
   const Layout& operand;
   std::int64_t m, n, k;
@@ -68,7 +68,7 @@ struct Operands {
 
 // For every operand value the accumulator value with the same element under the key numbering, or
 // nothing if some thread lacks it or threads disagree about the register.
-std::vector<int> register_map(const Operands& of, const HolderTable& held,
+std::vector<int> register_map(const HandoffOperands& of, const HolderTable& held,
                               const std::vector<int>& key) {
   std::vector<int> map;
   for (int value = 0; value < of.consumer_values(); ++value) {
@@ -86,7 +86,7 @@ std::vector<int> register_map(const Operands& of, const HolderTable& held,
 
 // A numbering of the keys under which every thread finds its own columns: slots and keys with the
 // same signature are matched in ascending order. Empty if there is none.
-std::vector<int> find_key_permutation(const Operands& of, const HolderTable& held) {
+std::vector<int> find_key_permutation(const HandoffOperands& of, const HolderTable& held) {
   const HolderTable wanted(of.operand, of.m, of.k);
   std::map<std::vector<int>, std::vector<int>> keys_of;
   for (int key = 0; key < of.n; ++key) keys_of[held.signature(key)].push_back(key);
@@ -116,7 +116,7 @@ int shortest_period(const std::vector<int>& key_of_slot) {
   return n;
 }
 
-std::vector<Move> find_moves(const Operands& of, const HolderTable& held) {
+std::vector<Move> find_moves(const HandoffOperands& of, const HolderTable& held) {
   std::vector<Move> moves;
   for (int thread = 0; thread < of.threads(); ++thread) {
     for (int value = 0; value < of.consumer_values(); ++value) {
@@ -137,7 +137,7 @@ int exchange_group(const std::vector<Move>& moves) {
   return group;
 }
 
-void check_operands(const Operands& of) {
+void check_operands(const HandoffOperands& of) {
   require(rank(of.accumulator) == 2 && rank(of.operand) == 2, ErrorKind::kInvalidArgument,
           "handoff: accumulator {} and operand {} must both be (thread, value) layouts",
           to_string(of.accumulator), to_string(of.operand));
@@ -172,7 +172,7 @@ const char* to_string(RegisterVerdict verdict) {
 
 RegisterHandoff analyze_register_handoff(const Layout& accumulator_tv, const Layout& operand_tv,
                                          std::int64_t m, std::int64_t n, std::int64_t k) {
-  const Operands of{accumulator_tv, operand_tv, m, n, k};
+  const HandoffOperands of{accumulator_tv, operand_tv, m, n, k};
   check_operands(of);
   const HolderTable held(accumulator_tv, m, n);
   RegisterHandoff out;

@@ -23,7 +23,7 @@ using PeerLogits = int (*)(const void* q, const void* kv, const float* kv_scales
                            const float* weights, const int* start, const int* end, int s, int s_kv,
                            int heads, int dim, float* logits, int logits_stride, void* stream);
 
-constexpr int kMakeSchedule = 1, kMultiply = 2;
+constexpr int kPeerSchedule = 1, kPeerLogits = 2;
 constexpr std::int64_t kPeerPage = 64, kPeerStep = 256, kPeerRows = 128;
 constexpr std::size_t kPeerScheduleBytes = 4096;
 
@@ -104,10 +104,11 @@ json DeepGemmPeer::run_paged(const Device& device, const IndexOperands& operands
         narrow_for_peer(stride), schedule.as<int>(), a.stream);
     check_peer(status, "deepgemm_paged_mqa_logits");
   };
-  run(kMakeSchedule | kMultiply, 0);
+  run(kPeerSchedule | kPeerLogits, 0);
   operands.stream().synchronize();
   json log = {{"error", operands.check_logits(logits, stride, 4, 0)}};
-  log["samples_us"] = operands.measure([&](std::size_t table) { run(kMultiply, table); }, samples);
+  log["samples_us"] =
+      operands.measure([&](std::size_t table) { run(kPeerLogits, table); }, samples);
   return log;
 }
 

@@ -28,30 +28,32 @@ using kernels::IndexerShare;
 using kernels::IndexerUnit;
 using ops::indexer_format;
 
-constexpr ops::ArgumentChecks kChecks("indexer");
+constexpr ops::ArgumentChecks kIndexerChecks("indexer");
 
 void check_arguments(const IndexerProblem& p, const IndexerArguments& a) {
   constexpr std::int64_t kMaxBatch = 65535;
-  kChecks.range("tokens", a.tokens, 1, kMaxBatch);
-  kChecks.range("sequences.batch", a.sequences.batch, 1, kMaxBatch);
+  kIndexerChecks.range("tokens", a.tokens, 1, kMaxBatch);
+  kIndexerChecks.range("sequences.batch", a.sequences.batch, 1, kMaxBatch);
   if (a.sequences.offsets == nullptr) {
-    kChecks.range("sequences.q_len", a.sequences.q_len, 0);
-    kChecks.check(a.sequences.q_len * a.sequences.batch == a.tokens,
-                  "{} sequences of {} tokens do not make {}; give offsets, or the right q_len",
-                  a.sequences.batch, a.sequences.q_len, a.tokens);
+    kIndexerChecks.range("sequences.q_len", a.sequences.q_len, 0);
+    kIndexerChecks.check(
+        a.sequences.q_len * a.sequences.batch == a.tokens,
+        "{} sequences of {} tokens do not make {}; give offsets, or the right q_len",
+        a.sequences.batch, a.sequences.q_len, a.tokens);
   }
-  kChecks.range("rope.positions", a.rope.positions, 1);
-  kChecks.check(a.weights_dtype == DType::kBF16 || a.weights_dtype == DType::kF32,
-                "weights_dtype = {}; expected bf16 or f32", static_cast<int>(a.weights_dtype));
-  kChecks.address("positions", a.positions, 4);
-  kChecks.address("q", a.q, ops::kRowAlignment);
-  kChecks.address("weights", a.weights, a.weights_dtype == DType::kF32 ? 4 : 2);
-  ops::check_one_table(kChecks, a.rope, 4);
-  kChecks.address("key_pages", a.key_pages, ops::kRowAlignment);
-  ops::check_table(kChecks, a.key_table);
-  if (p.rows.num_pages != 0) ops::check_table(kChecks, a.row_table);
-  kChecks.address("rows", a.rows, 4);
-  kChecks.address("workspace", a.workspace, ops::kWorkspaceAlignment);
+  kIndexerChecks.range("rope.positions", a.rope.positions, 1);
+  kIndexerChecks.check(a.weights_dtype == DType::kBF16 || a.weights_dtype == DType::kF32,
+                       "weights_dtype = {}; expected bf16 or f32",
+                       static_cast<int>(a.weights_dtype));
+  kIndexerChecks.address("positions", a.positions, 4);
+  kIndexerChecks.address("q", a.q, ops::kRowAlignment);
+  kIndexerChecks.address("weights", a.weights, a.weights_dtype == DType::kF32 ? 4 : 2);
+  ops::check_one_table(kIndexerChecks, a.rope, 4);
+  kIndexerChecks.address("key_pages", a.key_pages, ops::kRowAlignment);
+  ops::check_table(kIndexerChecks, a.key_table);
+  if (p.rows.num_pages != 0) ops::check_table(kIndexerChecks, a.row_table);
+  kIndexerChecks.address("rows", a.rows, 4);
+  kIndexerChecks.address("workspace", a.workspace, ops::kWorkspaceAlignment);
 }
 
 }  // namespace
@@ -97,8 +99,8 @@ std::size_t Indexer::key_cache_bytes() const noexcept {
 }
 
 std::size_t Indexer::workspace_bytes(std::int64_t tokens, std::int64_t batch) const {
-  kChecks.range("tokens", tokens, 0);
-  kChecks.range("batch", batch, 0);
+  kIndexerChecks.range("tokens", tokens, 0);
+  kIndexerChecks.range("batch", batch, 0);
   return ops::IndexerWorkspace(state_->device().info(), state_->problem, tokens, batch).bytes;
 }
 
@@ -194,9 +196,10 @@ struct Call {
     q.codes = in_workspace<std::uint8_t>(at.codes);
     q.scales = in_workspace<std::uint8_t>(at.scales);
     q.weights_out = in_workspace<float>(at.weights);
-    q.q_head_stride = kChecks.stride("q_head_stride", a.q_head_stride, kIndexDims, 8);
-    q.q_token_stride = kChecks.stride("q_token_stride", a.q_token_stride, p.heads * kIndexDims, 8);
-    q.weights_stride = kChecks.stride("weights_stride", a.weights_stride, p.heads, 1);
+    q.q_head_stride = kIndexerChecks.stride("q_head_stride", a.q_head_stride, kIndexDims, 8);
+    q.q_token_stride =
+        kIndexerChecks.stride("q_token_stride", a.q_token_stride, p.heads * kIndexDims, 8);
+    q.weights_stride = kIndexerChecks.stride("weights_stride", a.weights_stride, p.heads, 1);
     q.tokens = narrow(a.tokens);
     q.heads = narrow(p.heads);
     q.num_positions = narrow(a.rope.positions);
@@ -258,7 +261,7 @@ struct Call {
     }
     t.rows = a.rows;
     t.counts = a.counts;
-    t.rows_stride = kChecks.stride("rows_stride", a.rows_stride, p.topk, 1);
+    t.rows_stride = kIndexerChecks.stride("rows_stride", a.rows_stride, p.topk, 1);
     t.tokens = narrow(a.tokens);
     t.topk = narrow(p.topk);
     t.held = narrow(ops::indexer_held_logits(p, config));

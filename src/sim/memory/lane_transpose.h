@@ -13,7 +13,7 @@
 
 namespace tilewright::sim {
 
-namespace lanes {
+namespace lane_blocks {
 
 inline __m256i load(const void* from) {
   return _mm256_loadu_si256(static_cast<const __m256i*>(from));
@@ -35,7 +35,7 @@ inline void transpose(Four& v) {
         _mm256_unpackhi_epi64(b, d)}};
 }
 
-}  // namespace lanes
+}  // namespace lane_blocks
 
 /// rows[j][lane] = element j of lane's bytes.
 template <class T, int N>
@@ -44,13 +44,13 @@ inline void rows_from_lanes(const std::byte* from, const std::array<T*, N>& rows
     std::memcpy(rows[0], from, sizeof(T) * kLanes);
   } else if constexpr (N == 4 && sizeof(T) == 4) {
     for (std::size_t lane = 0; lane < kLanes; lane += 8, from += 128) {
-      lanes::Four v;
+      lane_blocks::Four v;
       for (int i = 0; i < 4; ++i) {
         v[i] = _mm256_loadu2_m128i(reinterpret_cast<const __m128i*>(from + 64 + 16 * i),
                                    reinterpret_cast<const __m128i*>(from + 16 * i));
       }
-      lanes::transpose(v);
-      for (int j = 0; j < 4; ++j) lanes::store(rows[j] + lane, v[j]);
+      lane_blocks::transpose(v);
+      for (int j = 0; j < 4; ++j) lane_blocks::store(rows[j] + lane, v[j]);
     }
   } else {
     T values[kLanes][N];
@@ -69,9 +69,9 @@ inline void lanes_from_rows(std::byte* to, const std::array<const T*, N>& rows) 
     std::memcpy(to, rows[0], sizeof(T) * kLanes);
   } else if constexpr (N == 4 && sizeof(T) == 4) {
     for (std::size_t lane = 0; lane < kLanes; lane += 8, to += 128) {
-      lanes::Four v;
-      for (int j = 0; j < 4; ++j) v[j] = lanes::load(rows[j] + lane);
-      lanes::transpose(v);
+      lane_blocks::Four v;
+      for (int j = 0; j < 4; ++j) v[j] = lane_blocks::load(rows[j] + lane);
+      lane_blocks::transpose(v);
       for (int i = 0; i < 4; ++i) {
         _mm256_storeu2_m128i(reinterpret_cast<__m128i*>(to + 64 + 16 * i),
                              reinterpret_cast<__m128i*>(to + 16 * i), v[i]);

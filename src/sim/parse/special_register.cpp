@@ -7,13 +7,13 @@ namespace {
 
 using Special = SpecialRegister;
 
-struct Row {
+struct NamedRegister {
   std::string_view name;
   Special which;
   bool has_components = false;
 };
 
-constexpr Row kNames[] = {
+constexpr NamedRegister kNames[] = {
     {"%tid", Special::kTid, true},
     {"%ntid", Special::kNtid, true},
     {"%ctaid", Special::kCtaid, true},
@@ -67,7 +67,7 @@ constexpr NumberedRow kNumbered[] = {
 }  // namespace
 
 std::optional<SpecialRegisterName> find_special_register(std::string_view name) noexcept {
-  for (const Row& row : kNames) {
+  for (const NamedRegister& row : kNames) {
     if (row.name == name) return SpecialRegisterName{row.which, row.has_components, std::nullopt};
   }
   for (const NumberedRow& row : kNumbered) {
@@ -86,7 +86,7 @@ std::optional<SpecialRegisterName> find_special_register(std::string_view name) 
 
 std::vector<std::string_view> special_register_names() {
   std::vector<std::string_view> names;
-  for (const Row& row : kNames) names.push_back(row.name);
+  for (const NamedRegister& row : kNames) names.push_back(row.name);
   return names;
 }
 

@@ -73,9 +73,9 @@ constexpr bool is_in_order() {
 }
 static_assert(is_in_order());
 
-constexpr std::array<std::string_view, 8> kSpaces = {"generic", "reg",   "sreg",  "const",
-                                                     "global",  "local", "param", "shared"};
-static_assert(kSpaces.size() == static_cast<std::size_t>(Space::kShared) + 1);
+constexpr std::array<std::string_view, 8> kSpaceNames = {"generic", "reg",   "sreg",  "const",
+                                                         "global",  "local", "param", "shared"};
+static_assert(kSpaceNames.size() == static_cast<std::size_t>(Space::kShared) + 1);
 
 }  // namespace
 
@@ -95,7 +95,7 @@ int bits_of(Type type) noexcept {
 }
 
 std::string_view name_of(Space space) noexcept {
-  return kSpaces[static_cast<std::size_t>(space)];
+  return kSpaceNames[static_cast<std::size_t>(space)];
 }
 
 }  // namespace tilewright::sim

@@ -15,10 +15,6 @@ namespace {
 
 constexpr int kMaxExtent = 256;
 
-std::size_t elems(int rows, int cols) {
-  return static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols);
-}
-
 void check_extents(const char* function, const TileExtents& e) {
   const auto fits = [](int extent) { return 0 < extent && extent <= kMaxExtent; };
   require(fits(e.m) && fits(e.n) && fits(e.k), ErrorKind::kInvalidArgument,

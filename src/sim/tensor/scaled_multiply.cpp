@@ -13,10 +13,6 @@ namespace tilewright::sim {
 
 namespace {
 
-std::size_t elems(int rows, int cols) {
-  return static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols);
-}
-
 std::uint32_t code_at(const TileOperand& operand, std::size_t index) {
   const auto bytes = static_cast<std::size_t>(code_bytes(*operand.format));
   std::uint32_t code = 0;

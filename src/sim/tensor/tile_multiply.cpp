@@ -38,10 +38,6 @@ TensorNumber number_at(const TileOperand& operand, std::size_t index) {
   return decode_number(*operand.format, load_code(operand, index), operand.is_negated);
 }
 
-std::size_t elems(int rows, int cols) {
-  return static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols);
-}
-
 void check_operand(const char* name, const TileOperand& operand, int rows, int k) {
   const FormatSpec& format = *operand.format;
   require(format.is_signed && format.bits() <= 19, ErrorKind::kInvalidArgument,

@@ -18,6 +18,10 @@ struct TileExtents {
   int k;
 };
 
+inline std::size_t elems(int rows, int cols) {
+  return static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols);
+}
+
 /// One operand, dense and row-major with k contiguous: A is m x k, B is n x k.
 /// Codes are bytes (formats of up to 8 bits, in the low bits), little-endian 16-bit words (fp16,
 /// bf16) or 32-bit words (tf32: the fp32 word). Alignment is free.

@@ -140,7 +140,7 @@ void bind_vector(Lowering& l, int operand_idx, int count, Bind bind) {
   for (int j = 0; j < count; ++j) bind(j, elements[static_cast<std::size_t>(j)]);
 }
 
-ExecFn pick(Type type) {
+ExecFn pick_atomic(Type type) {
   switch (bytes_of(type)) {
     case 2:
       return atomic<std::uint16_t>;
@@ -199,7 +199,7 @@ void lower(Lowering& l, bool has_result) {
               [&](int j, const Operand& operand) { form.value[j] = l.source(operand, form.type); });
   if (form.op == AtomicOp::kCompareExchange) form.swap = l.source(first + 2, form.type);
   const AtomicForm* kept = l.keep(form);
-  Insn& insn = l.emit(pick(form.type), {kept->address.base}, 0);
+  Insn& insn = l.emit(pick_atomic(form.type), {kept->address.base}, 0);
   insn.extra = kept;
   insn.flags |= kMemoryRead | kMemoryWrite | kAtomic | kUsesUndefined;
   insn.small = kind_of(*kept);
@@ -220,7 +220,7 @@ void lower_reduction(Lowering& l) {
 
 namespace {
 
-const InsnRow kRows[] = {
+const InsnRow kAtomicRows[] = {
     {"atom", "atom{.sem}{.scope}{.space}.op{.noftz}{.vec}.type d, [a], b{, c}{, cache-policy};", 20,
      InsnClass::kAtomic, [](Lowering& l) { lower(l, true); }},
     {"red", "red{.sem}{.scope}{.space}.op{.noftz}{.vec}.type [a], b{, cache-policy};", 20,
@@ -230,7 +230,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& atomic_section() {
-  static const InsnSection section{"Atomics and reductions", kRows};
+  static const InsnSection section{"Atomics and reductions", kAtomicRows};
   return section;
 }
 

@@ -292,7 +292,7 @@ void lower_store(Lowering& l) {
 
 namespace {
 
-const InsnRow kRows[] = {
+const InsnRow kLoadStoreRows[] = {
     {"ld",
      "ld{.weak,.volatile,.relaxed.scope,.acquire.scope}{.space}{.cop}{.nc}{.vec}.type d, [a]{, "
      "cache-policy};",
@@ -307,7 +307,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& load_store_section() {
-  static const InsnSection section{"Loads and stores", kRows};
+  static const InsnSection section{"Loads and stores", kLoadStoreRows};
   return section;
 }
 

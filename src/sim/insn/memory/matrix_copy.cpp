@@ -24,7 +24,7 @@ struct MatrixForm {
   std::array<Row, 4> rows{};
 };
 
-const MatrixForm& form_of(const Insn& insn) {
+const MatrixForm& matrix_form_of(const Insn& insn) {
   return *static_cast<const MatrixForm*>(insn.extra);
 }
 
@@ -59,7 +59,7 @@ MatrixRow row_at(const std::byte* from, Elements elements) {
 
 /// Lane 4g + q gets word q of row g: the rows one after the other.
 Step load_plain(Warp& warp, const Insn& insn, std::uint32_t active) {
-  const MatrixForm& form = form_of(insn);
+  const MatrixForm& form = matrix_form_of(insn);
   LanePointers pointers;
   resolve_rows(warp, insn, form, AccessKind::kRead, pointers);
   for (int j = 0; j < form.num_registers; ++j) {
@@ -82,7 +82,7 @@ void transpose(const std::uint16_t (&rows)[8][8], std::uint32_t* words) {
 }
 
 Step load_transposed(Warp& warp, const Insn& insn, std::uint32_t active) {
-  const MatrixForm& form = form_of(insn);
+  const MatrixForm& form = matrix_form_of(insn);
   LanePointers pointers;
   resolve_rows(warp, insn, form, AccessKind::kRead, pointers);
   for (int j = 0; j < form.num_registers; ++j) {
@@ -99,7 +99,7 @@ Step load_transposed(Warp& warp, const Insn& insn, std::uint32_t active) {
 /// element g + 8h of rows 4q to 4q + 3. The manual only draws it; people have measured it on
 /// sm_120, and the byte shuffles after it in CUTLASS's copy atoms say the same.
 Step load_bytes_transposed(Warp& warp, const Insn& insn, std::uint32_t active) {
-  const MatrixForm& form = form_of(insn);
+  const MatrixForm& form = matrix_form_of(insn);
   LanePointers pointers;
   resolve_rows(warp, insn, form, AccessKind::kRead, pointers);
   MatrixRow rows[kLanes];
@@ -123,7 +123,7 @@ Step load_bytes_transposed(Warp& warp, const Insn& insn, std::uint32_t active) {
 }
 
 Step store_plain(Warp& warp, const Insn& insn, std::uint32_t /*active*/) {
-  const MatrixForm& form = form_of(insn);
+  const MatrixForm& form = matrix_form_of(insn);
   LanePointers pointers;
   resolve_rows(warp, insn, form, AccessKind::kWrite, pointers);
   for (int j = 0; j < form.num_registers; ++j) {
@@ -134,7 +134,7 @@ Step store_plain(Warp& warp, const Insn& insn, std::uint32_t /*active*/) {
 }
 
 Step store_transposed(Warp& warp, const Insn& insn, std::uint32_t /*active*/) {
-  const MatrixForm& form = form_of(insn);
+  const MatrixForm& form = matrix_form_of(insn);
   LanePointers pointers;
   resolve_rows(warp, insn, form, AccessKind::kWrite, pointers);
   for (int j = 0; j < form.num_registers; ++j) {
@@ -152,7 +152,7 @@ Step store_transposed(Warp& warp, const Insn& insn, std::uint32_t /*active*/) {
 
 /// m16n8 of bytes: byte e of lane 4g + q goes to row 2q + e % 2, place g + 8 * (e / 2).
 Step store_bytes_transposed(Warp& warp, const Insn& insn, std::uint32_t /*active*/) {
-  const MatrixForm& form = form_of(insn);
+  const MatrixForm& form = matrix_form_of(insn);
   LanePointers pointers;
   resolve_rows(warp, insn, form, AccessKind::kWrite, pointers);
   for (int j = 0; j < form.num_registers; ++j) {
@@ -289,7 +289,7 @@ void lower_movmatrix(Lowering& l) {
   l.emit(movmatrix, {l.destination(0, Type::kB32), l.source(1, Type::kB32)}).flags |= kAligned;
 }
 
-const InsnRow kRows[] = {
+const InsnRow kMatrixCopyRows[] = {
     {"ldmatrix",
      "ldmatrix.sync.aligned.{m8n8,m16n16}.{x1,x2,x4}{.trans}{.shared{::cta}}.{b16,b8} r, [p]; "
      "ldmatrix.sync.aligned.{m8n16,m16n16}.{x1,x2,x4}{.trans}{.shared{::cta}}.b8x16.{b4x16_p64,"
@@ -305,7 +305,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& matrix_copy_section() {
-  static const InsnSection section{"Matrix loads and stores", kRows};
+  static const InsnSection section{"Matrix loads and stores", kMatrixCopyRows};
   return section;
 }
 

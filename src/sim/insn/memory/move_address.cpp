@@ -28,8 +28,8 @@ std::uint64_t shared_from_generic(std::uint64_t address) {
   return address & kSharedMask;
 }
 
-/// A space of cvta and isspacep: the position in take_space's list.
-enum class AddressSpace : std::uint8_t {
+/// A space of cvta and isspacep: the position in take_state_space's list.
+enum class StateSpace : std::uint8_t {
   kGlobal,
   kConst,
   kLocal,
@@ -39,35 +39,35 @@ enum class AddressSpace : std::uint8_t {
   kSharedCta
 };
 
-AddressSpace take_space(Lowering& l) {
+StateSpace take_state_space(Lowering& l) {
   const int space = l.take_one_of(
       {"global", "const", "local", "param", "shared", "shared::cluster", "shared::cta"});
-  if (space >= 0) return static_cast<AddressSpace>(space);
-  if (l.take("param::entry")) return AddressSpace::kParam;
+  if (space >= 0) return static_cast<StateSpace>(space);
+  if (l.take("param::entry")) return StateSpace::kParam;
   l.fail("expected a space such as .shared or .global");
 }
 
-ExecFn to_generic_exec(AddressSpace space) {
+ExecFn to_generic_exec(StateSpace space) {
   switch (space) {
-    case AddressSpace::kGlobal:
-    case AddressSpace::kConst:
+    case StateSpace::kGlobal:
+    case StateSpace::kConst:
       return lanes<same>;
-    case AddressSpace::kLocal:
+    case StateSpace::kLocal:
       return lanes<to_generic<kLocalWindow>>;
-    case AddressSpace::kParam:
+    case StateSpace::kParam:
       return lanes<to_generic<kParamWindow>>;
     default:
       return lanes<shared_to_generic>;
   }
 }
 
-ExecFn from_generic_exec(AddressSpace space) {
+ExecFn from_generic_exec(StateSpace space) {
   switch (space) {
-    case AddressSpace::kGlobal:
-    case AddressSpace::kConst:
+    case StateSpace::kGlobal:
+    case StateSpace::kConst:
       return lanes<same>;
-    case AddressSpace::kLocal:
-    case AddressSpace::kParam:
+    case StateSpace::kLocal:
+    case StateSpace::kParam:
       return lanes<from_generic>;
     default:
       return lanes<shared_from_generic>;
@@ -76,7 +76,7 @@ ExecFn from_generic_exec(AddressSpace space) {
 
 void lower_cvta(Lowering& l) {
   const bool is_from_generic = l.take("to");
-  const AddressSpace space = take_space(l);
+  const StateSpace space = take_state_space(l);
   const Type type = l.type();
   if (type != Type::kU64) l.fail("addresses are 64 bits wide: cvta needs .u64");
   const ExecFn exec = is_from_generic ? from_generic_exec(space) : to_generic_exec(space);
@@ -115,7 +115,7 @@ void lower_isspacep(Lowering& l) {
                                run_is_own_shared,
                                lanes<lies_in<kSharedWindow>>,
                                run_is_own_shared};
-  const AddressSpace space = take_space(l);
+  const StateSpace space = take_state_space(l);
   emit_from(l, kExecs[static_cast<int>(space)], Type::kPred, Type::kU64, 1);
 }
 
@@ -156,7 +156,7 @@ void lower_getctarank(Lowering& l) {
   emit_from(l, exec, Type::kU32, type, 1);
 }
 
-const InsnRow kRows[] = {
+const InsnRow kMoveAddressRows[] = {
     {"cvta", "cvta{.to}.{global,shared{::cta,::cluster},local,param,const}.u64 d, a;", 20, kClass,
      lower_cvta},
     {"isspacep", "isspacep.{global,shared{::cta,::cluster},local,param,const} p, a;", 20, kClass,
@@ -168,7 +168,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& address_section() {
-  static const InsnSection section{"Addresses", kRows};
+  static const InsnSection section{"Addresses", kMoveAddressRows};
   return section;
 }
 

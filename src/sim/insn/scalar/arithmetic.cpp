@@ -145,7 +145,7 @@ void lower_mad24(Lowering& l) {
 
 constexpr InsnClass kInteger = InsnClass::kInteger;
 
-const InsnRow kRows[] = {
+const InsnRow kArithmeticRows[] = {
     {"add",
      "add{.sat}.{u,s}{16,32,64,16x2} d, a, b; add{.rnd}{.ftz}{.sat}.f32{.f16,.bf16} d, a, b; "
      "add{.rnd}.f64 d, a, b; add{.rn}{.ftz}{.sat}.{f16,f16x2} d, a, b; "
@@ -194,7 +194,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& arithmetic_section() {
-  static const InsnSection section{"Arithmetic", kRows};
+  static const InsnSection section{"Arithmetic", kArithmeticRows};
   return section;
 }
 

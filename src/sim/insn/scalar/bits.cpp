@@ -366,7 +366,7 @@ void lower_prmt(Lowering& l) {
       l.keep(make_shuffle(selectors));
 }
 
-const InsnRow kRows[] = {
+const InsnRow kBitsRows[] = {
     {"and", "and.{pred,b16,b32,b64} d, a, b;", 20, kClass, lower_logic<And, 2>},
     {"or", "or.{pred,b16,b32,b64} d, a, b;", 20, kClass, lower_logic<Or, 2>},
     {"xor", "xor.{pred,b16,b32,b64} d, a, b;", 20, kClass, lower_logic<Xor, 2>},
@@ -395,7 +395,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& bits_section() {
-  static const InsnSection section{"Logic, shifts and bit fields", kRows};
+  static const InsnSection section{"Logic, shifts and bit fields", kBitsRows};
   return section;
 }
 

@@ -112,13 +112,13 @@ ExecFn compare_exec(Lowering& l, Type type, Compare op) {
   }
 }
 
-bool is_pair(Type type) {
+bool is_half_pair(Type type) {
   return type == Type::kF16x2 || type == Type::kBf16x2;
 }
 
 /// The type of the registers that hold it.
 Type register_type(Type type) {
-  if (is_pair(type)) return Type::kB32;
+  if (is_half_pair(type)) return Type::kB32;
   return type == Type::kF16 || type == Type::kBf16 ? Type::kB16 : type;
 }
 
@@ -220,22 +220,22 @@ void lower_set(Lowering& l) {
   const Comparison comparison = take_comparison(l, from);
   std::int64_t value = true_value(l, to);
   const Row p = l.scratch(Type::kPred);
-  if (is_pair(from)) {
-    if (!is_pair(to) && bits_of(to) != 32) refuse_type(l, to);
+  if (is_half_pair(from)) {
+    if (!is_half_pair(to) && bits_of(to) != 32) refuse_type(l, to);
     const Row q = l.scratch(Type::kPred);
     emit_comparison(l, comparison, p, q);
-    if (!is_pair(to)) value = 0xffff;
+    if (!is_half_pair(to)) value = 0xffff;
     l.emit(run_expand_pair, {l.destination(0, Type::kB32), p, q}).imm = value;
     return;
   }
-  if (is_pair(to)) refuse_type(l, to);
+  if (is_half_pair(to)) refuse_type(l, to);
   emit_comparison(l, comparison, p, kNoRow);
   const Type type = register_type(to);
   const ExecFn exec = bits_of(type) == 16 ? run_expand<std::uint16_t> : run_expand<std::uint32_t>;
   l.emit(exec, {l.destination(0, type), p}).imm = value;
 }
 
-const InsnRow kRows[] = {
+const InsnRow kCompareRows[] = {
     {"setp",
      "setp.cmp{.and,.or,.xor}{.ftz}.type p{|q}, a, b{, {!}c}; cmp: eq ne lt le gt ge lo ls hi hs "
      "equ neu ltu leu gtu geu num nan; type: b16..b64 u16..u64 s16..s64 f32 f64 f16 f16x2 bf16 "
@@ -250,7 +250,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& compare_section() {
-  static const InsnSection section{"Comparison", kRows};
+  static const InsnSection section{"Comparison", kCompareRows};
   return section;
 }
 

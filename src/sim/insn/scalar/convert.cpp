@@ -39,17 +39,6 @@ void need_format(Lowering& l, const Packing& format, const char* what) {
                           : need_family_target(l, format.min_target, name);
 }
 
-bool is_integer(Type type) {
-  return type >= Type::kU8 && type <= Type::kS64;
-}
-bool is_scalar_float(Type type) {
-  return type == Type::kF16 || type == Type::kBf16 || type == Type::kF32 || type == Type::kF64;
-}
-
-int storage_bits(Type type) {
-  return type == Type::kTf32 ? 32 : bits_of(type);
-}
-
 Type unsigned_type(int bits) {
   switch (bits) {
     case 8:
@@ -313,7 +302,7 @@ void lower_cvt(Lowering& l) {
   }
 }
 
-const InsnRow kRows[] = {
+const InsnRow kConvertRows[] = {
     {"cvt",
      "cvt{.rni,.rzi,.rmi,.rpi}{.ftz}{.sat}.type.type d, a; cvt{.rnd}{.ftz}{.sat}.type.type d, a; "
      "cvt.{rn,rz}{.relu}{.satfinite}.{f16,bf16}.f32 d, a; "
@@ -334,7 +323,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& convert_section() {
-  static const InsnSection section{"Conversion", kRows};
+  static const InsnSection section{"Conversion", kConvertRows};
   return section;
 }
 

@@ -34,11 +34,6 @@ void write_lane(Warp& warp, Row row, int bits, int lane, std::uint64_t value) {
   }
 }
 
-/// Of tf32 the whole 32-bit register.
-int storage_bits(Type type) {
-  return type == Type::kTf32 ? 32 : bits_of(type);
-}
-
 std::uint64_t convert_packed(Warp& warp, const Insn& insn, const PackedConversion& conversion,
                              int lane) {
   const bool is_one_register = conversion.from_slot_bits != 0;

@@ -8,13 +8,6 @@
 namespace tilewright::sim {
 namespace {
 
-bool is_scalar_float(Type type) {
-  return type == Type::kF64 || type == Type::kF32 || type == Type::kF16 || type == Type::kBf16;
-}
-bool is_integer(Type type) {
-  return type >= Type::kU8 && type <= Type::kS64;
-}
-
 std::uint64_t low_bits(std::uint64_t word, int bits) {
   return bits == 64 ? word : word & ((std::uint64_t{1} << bits) - 1);
 }

@@ -22,6 +22,17 @@ struct Conversion {
   bool relu = false;  ///< negative to +0
 };
 
+constexpr bool is_integer(Type type) {
+  return type >= Type::kU8 && type <= Type::kS64;
+}
+constexpr bool is_scalar_float(Type type) {
+  return type == Type::kF16 || type == Type::kBf16 || type == Type::kF32 || type == Type::kF64;
+}
+/// Of tf32 the whole 32-bit register.
+inline int storage_bits(Type type) {
+  return type == Type::kTf32 ? 32 : bits_of(type);
+}
+
 /// The bits of the result for the bits of the source.
 std::uint64_t convert(const Conversion& conversion, std::uint64_t source);
 

@@ -26,7 +26,7 @@ float mul_small(float a, float b) {
 enum class Finish : std::uint8_t { kNone, kFtz, kSat, kFtzSat, kRelu, kFtzRelu, kOob, kOobRelu };
 
 template <class Format, Finish kFinish>
-std::uint16_t finish(std::uint16_t x) {
+std::uint16_t finish_half(std::uint16_t x) {
   constexpr bool kFtz =
       kFinish == Finish::kFtz || kFinish == Finish::kFtzSat || kFinish == Finish::kFtzRelu;
   constexpr bool kSat = kFinish == Finish::kSat || kFinish == Finish::kFtzSat;
@@ -76,9 +76,9 @@ constexpr bool is_flushing(Finish finish) {
 }
 
 template <class Format, int kCount, Finish kFinish>
-ExecFn arithmetic_exec(FloatOp op) {
+ExecFn half_arithmetic_exec(FloatOp op) {
   constexpr bool kFtz = is_flushing(kFinish);
-  constexpr auto kEnd = finish<Format, kFinish>;
+  constexpr auto kEnd = finish_half<Format, kFinish>;
   constexpr auto kMul = std::is_same_v<Format, F16> ? mul : mul_small;
   switch (op) {
     case FloatOp::kAdd:
@@ -93,29 +93,29 @@ ExecFn arithmetic_exec(FloatOp op) {
 }
 
 template <class Format, int kCount>
-ExecFn arithmetic_exec(FloatOp op, Finish finish) {
+ExecFn half_arithmetic_exec(FloatOp op, Finish finish) {
   switch (finish) {
     case Finish::kNone:
-      return arithmetic_exec<Format, kCount, Finish::kNone>(op);
+      return half_arithmetic_exec<Format, kCount, Finish::kNone>(op);
     case Finish::kRelu:
-      return arithmetic_exec<Format, kCount, Finish::kRelu>(op);
+      return half_arithmetic_exec<Format, kCount, Finish::kRelu>(op);
     case Finish::kOob:
-      return arithmetic_exec<Format, kCount, Finish::kOob>(op);
+      return half_arithmetic_exec<Format, kCount, Finish::kOob>(op);
     case Finish::kOobRelu:
-      return arithmetic_exec<Format, kCount, Finish::kOobRelu>(op);
+      return half_arithmetic_exec<Format, kCount, Finish::kOobRelu>(op);
     default:
       break;
   }
   if constexpr (std::is_same_v<Format, F16>) {
     switch (finish) {
       case Finish::kFtz:
-        return arithmetic_exec<Format, kCount, Finish::kFtz>(op);
+        return half_arithmetic_exec<Format, kCount, Finish::kFtz>(op);
       case Finish::kSat:
-        return arithmetic_exec<Format, kCount, Finish::kSat>(op);
+        return half_arithmetic_exec<Format, kCount, Finish::kSat>(op);
       case Finish::kFtzSat:
-        return arithmetic_exec<Format, kCount, Finish::kFtzSat>(op);
+        return half_arithmetic_exec<Format, kCount, Finish::kFtzSat>(op);
       default:
-        return arithmetic_exec<Format, kCount, Finish::kFtzRelu>(op);
+        return half_arithmetic_exec<Format, kCount, Finish::kFtzRelu>(op);
     }
   }
   return nullptr;
@@ -167,7 +167,7 @@ void lower_half(Lowering& l, Type type, FloatOp op) {
   if (op == FloatOp::kFma && !has_rounding) l.fail("fma needs .rn");
   const Finish finish = take_finish(l, type, op);
   const ExecFn exec = for_half(type, [=]<class Format, int kCount>() -> ExecFn {
-    return arithmetic_exec<Format, kCount>(op, finish);
+    return half_arithmetic_exec<Format, kCount>(op, finish);
   });
   if (exec == nullptr) refuse_type(l, type);
   const Type bits = register_type(type);
@@ -205,11 +205,11 @@ float min_max3(float a, float b, float c) {
 }
 
 template <class Format, int kCount, bool kMax>
-ExecFn min_max_exec(bool ftz, bool nan, bool xorsign, bool is_three) {
+ExecFn half_min_max_exec(bool ftz, bool nan, bool xorsign, bool is_three) {
   return for_flag(ftz, [=]<bool kFtz>() {
     return for_flag(nan, [=]<bool kNan>() -> ExecFn {
       // subnormal inputs that are flushed after the choice give the same result as before it
-      constexpr auto kEnd = finish < Format, kFtz ? Finish::kFtz : Finish::kNone > ;
+      constexpr auto kEnd = finish_half < Format, kFtz ? Finish::kFtz : Finish::kNone > ;
       if (xorsign) return half_lanes<Format, kCount, min_max_xorsign<Format, kNan, kMax>, kEnd>;
       if (is_three) return half_lanes<Format, kCount, min_max3<Format, kNan, kMax>, kEnd>;
       return half_lanes<Format, kCount, min_max<Format, kNan, kMax>, kEnd>;
@@ -239,8 +239,8 @@ void lower_half_min_max(Lowering& l, Type type, bool is_max) {
   if (xorsign && is_three) l.fail(".xorsign.abs is for two inputs");
   if (is_three) need_target(l, 100, "min and max of three");
   const ExecFn exec = for_half(type, [=]<class Format, int kCount>() -> ExecFn {
-    return is_max ? min_max_exec<Format, kCount, true>(ftz, nan, xorsign, is_three)
-                  : min_max_exec<Format, kCount, false>(ftz, nan, xorsign, is_three);
+    return is_max ? half_min_max_exec<Format, kCount, true>(ftz, nan, xorsign, is_three)
+                  : half_min_max_exec<Format, kCount, false>(ftz, nan, xorsign, is_three);
   });
   emit_uniform(l, exec, register_type(type), is_three ? 3 : 2).insn_class = InsnClass::kHalf;
 }

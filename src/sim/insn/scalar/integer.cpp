@@ -19,7 +19,7 @@ std::int16_t min_max_relu16(std::int16_t a, std::int16_t b) {
   return integer::max(integer::min_max<std::int16_t, kMax>(a, b), std::int16_t{0});
 }
 
-bool is_pair(Type type) {
+bool is_short_pair(Type type) {
   return type == Type::kU16x2 || type == Type::kS16x2;
 }
 
@@ -78,7 +78,7 @@ struct MadWide {
 }  // namespace
 
 void lower_integer_add(Lowering& l, Type type, bool is_subtraction) {
-  if (is_pair(type)) {
+  if (is_short_pair(type)) {
     need_target(l, 90, "add and sub of two halves");
     emit_uniform(l, is_subtraction ? lanes<integer::add_x2<true>> : lanes<integer::add_x2<false>>,
                  type, 2);
@@ -162,7 +162,7 @@ namespace {
 template <bool kMax>
 ExecFn min_max_exec(Lowering& l, Type type) {
   const bool relu = l.take("relu");
-  if (relu || is_pair(type)) need_target(l, 90, "min and max with .relu or of two halves");
+  if (relu || is_short_pair(type)) need_target(l, 90, "min and max with .relu or of two halves");
   switch (type) {
     case Type::kU16x2:
       return relu ? nullptr

@@ -55,7 +55,7 @@ Type take_type(Lowering& l) {
 }
 
 template <bool kSubtract, bool kIn>
-void lower_add(Lowering& l) {
+void lower_add_with_carry(Lowering& l) {
   const Type type = take_type(l);
   const bool out = l.take("cc") || !kIn;  // the .cc of add.cc chose the row
   l.finish_modifiers();
@@ -97,20 +97,20 @@ void lower_madc(Lowering& l) {
   lower_mad_with_carry(l, l.type(), half == 1, true, out);
 }
 
-constexpr InsnClass kClass = InsnClass::kInteger;
+constexpr InsnClass kCarryClass = InsnClass::kInteger;
 
-const InsnRow kRows[] = {
-    {"add.cc", "add.cc.{u,s}{32,64} d, a, b;", 20, kClass, lower_add<false, false>},
-    {"addc", "addc{.cc}.{u,s}{32,64} d, a, b;", 20, kClass, lower_add<false, true>},
-    {"sub.cc", "sub.cc.{u,s}{32,64} d, a, b;", 20, kClass, lower_add<true, false>},
-    {"subc", "subc{.cc}.{u,s}{32,64} d, a, b;", 20, kClass, lower_add<true, true>},
-    {"madc", "madc.{hi,lo}{.cc}.{u,s}{32,64} d, a, b, c;", 20, kClass, lower_madc},
+const InsnRow kIntegerCarryRows[] = {
+    {"add.cc", "add.cc.{u,s}{32,64} d, a, b;", 20, kCarryClass, lower_add_with_carry<false, false>},
+    {"addc", "addc{.cc}.{u,s}{32,64} d, a, b;", 20, kCarryClass, lower_add_with_carry<false, true>},
+    {"sub.cc", "sub.cc.{u,s}{32,64} d, a, b;", 20, kCarryClass, lower_add_with_carry<true, false>},
+    {"subc", "subc{.cc}.{u,s}{32,64} d, a, b;", 20, kCarryClass, lower_add_with_carry<true, true>},
+    {"madc", "madc.{hi,lo}{.cc}.{u,s}{32,64} d, a, b, c;", 20, kCarryClass, lower_madc},
 };
 
 }  // namespace
 
 const InsnSection& carry_section() {
-  static const InsnSection section{"Arithmetic with carry", kRows};
+  static const InsnSection section{"Arithmetic with carry", kIntegerCarryRows};
   return section;
 }
 

@@ -196,7 +196,7 @@ void lower_slct(Lowering& l) {
   l.emit(exec, {d, l.source(1, type), l.source(2, type), l.source(3, by)});
 }
 
-const InsnRow kRows[] = {
+const InsnRow kMoveRows[] = {
     {"mov",
      "mov.type d, a; type: pred b16 b32 b64 b128 u16 u32 u64 s16 s32 s64 f32 f64; "
      "mov.{b16,b32,b64,b128} d, {a, b{, c, d}}; mov.{b16,b32,b64,b128} {a, b{, c, d}}, d;",
@@ -209,7 +209,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& move_section() {
-  static const InsnSection section{"Moves and selection", kRows};
+  static const InsnSection section{"Moves and selection", kMoveRows};
   return section;
 }
 

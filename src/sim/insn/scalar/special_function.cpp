@@ -25,7 +25,7 @@ constexpr ExecFn approximate =
     special::special_lanes<std::conditional_t<kFtz, special::Alone<Unit>, Mended>>;
 
 template <ExecFn kExec>
-ExecFn under(int rounding) {
+ExecFn under_rounding(int rounding) {
   return rounding != 0 ? rounded<kExec> : kExec;
 }
 
@@ -51,7 +51,8 @@ void lower_rcp(Lowering& l) {
   const Type type = l.type();
   if (type == Type::kF64) {
     if (precision.is_approx != ftz) l.fail("rcp.f64 is .approx.ftz or rounded without .ftz");
-    const ExecFn exact = under<lanes<floating::reciprocal<double, false>>>(precision.rounding);
+    const ExecFn exact =
+        under_rounding<lanes<floating::reciprocal<double, false>>>(precision.rounding);
     const ExecFn gross = lanes_one_by_one<special::unit64<special::UnitReciprocal>>;
     emit_unary(l, precision.is_approx ? gross : exact, type, precision.rounding);
     return;
@@ -59,7 +60,7 @@ void lower_rcp(Lowering& l) {
   if (type != Type::kF32) refuse_type(l, type);
   const ExecFn exec = for_flag(ftz, [precision]<bool kFtz>() -> ExecFn {
     if (precision.is_approx) return approximate<UnitReciprocal, special::Reciprocal, kFtz>;
-    return under<lanes<floating::reciprocal<float, kFtz>>>(precision.rounding);
+    return under_rounding<lanes<floating::reciprocal<float, kFtz>>>(precision.rounding);
   });
   emit_unary(l, exec, type, precision.rounding);
 }
@@ -70,7 +71,7 @@ void lower_sqrt(Lowering& l) {
   const Type type = l.type();
   if (type == Type::kF64) {
     if (precision.is_approx || ftz) l.fail("sqrt.f64 needs .rn, .rz, .rm or .rp");
-    emit_unary(l, under<lanes<floating::sqrt<double, false>>>(precision.rounding), type,
+    emit_unary(l, under_rounding<lanes<floating::sqrt<double, false>>>(precision.rounding), type,
                precision.rounding);
     return;
   }
@@ -79,7 +80,7 @@ void lower_sqrt(Lowering& l) {
     if (precision.is_approx) {
       return approximate<UnitRoot, special::Scaled<UnitRoot, special::mend_root>, kFtz>;
     }
-    return under<lanes<floating::sqrt<float, kFtz>>>(precision.rounding);
+    return under_rounding<lanes<floating::sqrt<float, kFtz>>>(precision.rounding);
   });
   emit_unary(l, exec, type, precision.rounding);
 }
@@ -200,7 +201,7 @@ void lower_copysign(Lowering& l) {
       type, 2);
 }
 
-const InsnRow kRows[] = {
+const InsnRow kSpecialFunctionRows[] = {
     {"rcp", "rcp.{approx,rnd}{.ftz}.f32 d, a; rcp.rnd.f64 d, a; rcp.approx.ftz.f64 d, a;", 20,
      kClass, lower_rcp},
     {"sqrt", "sqrt.{approx,rnd}{.ftz}.f32 d, a; sqrt.rnd.f64 d, a;", 20, kClass, lower_sqrt},
@@ -224,7 +225,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& special_function_section() {
-  static const InsnSection section{"Special functions", kRows};
+  static const InsnSection section{"Special functions", kSpecialFunctionRows};
   return section;
 }
 

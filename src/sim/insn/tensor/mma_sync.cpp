@@ -221,7 +221,7 @@ void lower_mma(Lowering& l) {
   }
 }
 
-const InsnRow kRows[] = {
+const InsnRow kMmaSyncRows[] = {
     {"mma",
      "mma.sync.aligned.shape.row.col{.satfinite}{.op.popc}.dtype.atype.btype.ctype d, a, b, c;", 80,
      InsnClass::kTensor, lower_mma},
@@ -230,7 +230,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& mma_sync_section() {
-  static const InsnSection section{"Warp-level matrix multiply", kRows};
+  static const InsnSection section{"Warp-level matrix multiply", kMmaSyncRows};
   return section;
 }
 

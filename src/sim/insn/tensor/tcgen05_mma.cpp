@@ -306,7 +306,7 @@ void lower(Lowering& l, bool is_ws) {
   emit_mma(l, std::move(form));
 }
 
-const InsnRow kRows[] = {
+const InsnRow kTcgen05MmaRows[] = {
     {"tcgen05.mma",
      "tcgen05.mma.cta_group.kind{.block_scale{.scale_vec::NX|.blockN}}{.ashift}{.collector::a::use}"
      " "
@@ -326,7 +326,7 @@ const MmaForm* mma_form_of(const Insn& insn) noexcept {
 }
 
 const InsnSection& tcgen05_mma_section() {
-  static const InsnSection section{"Tensor cores and Tensor Memory: mma", kRows};
+  static const InsnSection section{"Tensor cores and Tensor Memory: mma", kTcgen05MmaRows};
   return section;
 }
 

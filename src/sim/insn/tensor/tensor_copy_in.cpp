@@ -420,7 +420,7 @@ void lower_fence(Lowering& l, ExecFn exec) {
   l.emit(exec, {}, 0).flags |= kBarrier;
 }
 
-const InsnRow kRows[] = {
+const InsnRow kTensorCopyInRows[] = {
     {"tcgen05.cp",
      "tcgen05.cp.cta_group::{1,2}.shape{.multicast}{.b8x16.b6x16_p32|.b8x16.b4x16_p64} [taddr], "
      "s-desc;",
@@ -442,7 +442,8 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& tensor_pipe_section() {
-  static const InsnSection section{"Tensor Memory: asynchronous copies and commits", kRows};
+  static const InsnSection section{"Tensor Memory: asynchronous copies and commits",
+                                   kTensorCopyInRows};
   return section;
 }
 

@@ -302,7 +302,7 @@ void lower_wait(Lowering& l, ExecFn exec) {
   l.emit(exec, {}, 0).flags |= kAligned | kAsync;
 }
 
-const InsnRow kRows[] = {
+const InsnRow kTensorLoadStoreRows[] = {
     {"tcgen05.ld",
      "tcgen05.ld{.red}.sync.aligned.shape.num{.pack::16b}{.min|.max{.abs}{.NaN}}.type r, "
      "{redval, }[taddr]{, half-split};",
@@ -318,7 +318,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& tensor_load_store_section() {
-  static const InsnSection section{"Tensor Memory: loads and stores", kRows};
+  static const InsnSection section{"Tensor Memory: loads and stores", kTensorLoadStoreRows};
   return section;
 }
 

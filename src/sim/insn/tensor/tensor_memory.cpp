@@ -240,7 +240,7 @@ void lower_relinquish(Lowering& l) {
   insn.flags |= kAligned | kBarrier;
 }
 
-const InsnRow kRows[] = {
+const InsnRow kTensorMemoryRows[] = {
     {"tcgen05.alloc",
      "tcgen05.alloc.cta_group::{1,2}.sync.aligned{.shared::cta}.b32 [dst], columns;", 100,
      InsnClass::kAsync, lower_alloc, true},
@@ -254,7 +254,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& tensor_memory_section() {
-  static const InsnSection section{"Tensor Memory: allocation", kRows};
+  static const InsnSection section{"Tensor Memory: allocation", kTensorMemoryRows};
   return section;
 }
 

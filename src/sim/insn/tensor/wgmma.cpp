@@ -333,7 +333,7 @@ void lower_mma_async(Lowering& l) {
   emit_mma(l, std::move(form));
 }
 
-const InsnRow kRows[] = {
+const InsnRow kWgmmaInsnRows[] = {
     {"wgmma.mma_async",
      "wgmma.mma_async.sync.aligned.shape{.satfinite}{.op.popc}.dtype.atype.btype d, a-desc|a, "
      "b-desc, scale-d{, imm-scale-a, imm-scale-b}{, imm-trans-a}{, imm-trans-b};",
@@ -349,7 +349,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& wgmma_section() {
-  static const InsnSection section{"Warpgroup matrix multiply", kRows};
+  static const InsnSection section{"Warpgroup matrix multiply", kWgmmaInsnRows};
   return section;
 }
 

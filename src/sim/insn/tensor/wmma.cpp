@@ -437,7 +437,7 @@ void lower_mma(Lowering& l) {
   }
 }
 
-const InsnRow kRows[] = {
+const InsnRow kWmmaRows[] = {
     {"wmma.load",
      "wmma.load.{a,b,c}.sync.aligned.{row,col}.shape{.global,.shared{::cta}}.type r, [p]{, "
      "stride};",
@@ -454,7 +454,7 @@ const InsnRow kRows[] = {
 }  // namespace
 
 const InsnSection& wmma_section() {
-  static const InsnSection section{"Warp-level matrix multiply: wmma", kRows};
+  static const InsnSection section{"Warp-level matrix multiply: wmma", kWmmaRows};
   return section;
 }
 
