@@ -76,11 +76,15 @@ tw_fetch_nvcc() {
   local advice="install the CUDA toolkit 13.0 or newer, or build without kernels: TILEWRIGHT_KERNELS=OFF"
   local log="$TW_ROOT/build/cuda.log"
   echo "tilewright: fetching the CUDA compiler (about 100 MB, once)"
-  if ! python3 -m pip --version >/dev/null 2>&1; then
+  # Debian's Python comes without pip; the package's environment has one.
+  local python=python3
+  python3 -m pip --version >/dev/null 2>&1 || { tw_python_environment && python="$TW_ROOT/build/python/bin/python"; }
+  if ! "$python" -m pip --version >/dev/null 2>&1; then
     TW_NEEDS="/usr/bin/pip3:python3-pip" tw_install_packages
+    python=python3
   fi
   rm -rf "$TW_ROOT/build/cuda.partial"
-  python3 -m pip install -q --disable-pip-version-check --no-deps --no-compile --only-binary=:all: \
+  "$python" -m pip install -q --disable-pip-version-check --no-deps --no-compile --only-binary=:all: \
     --require-hashes -r "$TW_ROOT/tools/cuda-requirements.txt" --target "$TW_ROOT/build/cuda.partial" >"$log" 2>&1 || {
     grep -i error "$log" | tail -n 2 >&2
     tw_fail "no nvcc 13.0 or newer here, and NVIDIA's wheels cannot be fetched (pip's words: $log); $advice"
