@@ -105,13 +105,30 @@ void gather_mn_major(const std::byte* shared, const MatrixDescriptor& d, const O
 
 using Halves = std::uint16_t __attribute__((vector_size(16)));
 
+// Clang has the other name only, and GCC has had that one since version 12.
+#ifdef __clang__
+Halves interleave_low(Halves a, Halves b) {
+  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+}
+Halves interleave_high(Halves a, Halves b) {
+  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+}
+#else
+Halves interleave_low(Halves a, Halves b) {
+  return __builtin_shuffle(a, b, Halves{0, 8, 1, 9, 2, 10, 3, 11});
+}
+Halves interleave_high(Halves a, Halves b) {
+  return __builtin_shuffle(a, b, Halves{4, 12, 5, 13, 6, 14, 7, 15});
+}
+#endif
+
 /// Transposes 8 x 8: interleaving the first half with the second, three times.
 void transpose(Halves (&v)[8]) {
   for (int round = 0; round < 3; ++round) {
     Halves next[8];
     for (int i = 0; i < 4; ++i) {
-      next[2 * i] = __builtin_shuffle(v[i], v[i + 4], Halves{0, 8, 1, 9, 2, 10, 3, 11});
-      next[2 * i + 1] = __builtin_shuffle(v[i], v[i + 4], Halves{4, 12, 5, 13, 6, 14, 7, 15});
+      next[2 * i] = interleave_low(v[i], v[i + 4]);
+      next[2 * i + 1] = interleave_high(v[i], v[i + 4]);
     }
     std::copy_n(next, 8, v);
   }
