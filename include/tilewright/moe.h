@@ -73,6 +73,10 @@ enum class MoeRouting {
   kGiven,   ///< ids and weights come with the call
   kLogits,  ///< the topk largest of score(logits) + bias
   kHash,    ///< a table by token id; the logits still give the weights
+  /// None: tokens come grouped by expert, each with room for as many, of which the call's counts
+  /// say how many there are (what others call the masked layout).
+  kGrouped,
+  kContiguous,  ///< none: likewise, the tokens of each expert right behind those of the one before
 };
 enum class MoeScore {
   kSoftmax,
@@ -95,7 +99,17 @@ enum class MoeScore {
 ///          saturates
 /// Dropped  an id of -1 adds nothing. Neither does an id out of range, or one that is given twice
 ///          for a token: Moe::check() reports those. Infinities and NaNs of a token stay with it
+/// Grouped  kGrouped, for block-scaled activations: x, out [experts, tokens, hidden], weights
+///          [experts, tokens] or null for ones; out[e,s,:] = y(x[e,s,:], e, weights[e,s]) for
+///          s < counts[e], in bf16, rounded once. Other rows are neither read nor written.
+///          kContiguous: x, out [tokens, hidden], weights [tokens] or null; rows of expert e begin
+///          behind those of the experts before, counts[e] of them. Rows behind the last are not
+///          written. (Rows that pad a segment count as its own.)
+///          A count below 0 is taken as 0, one that reaches beyond the room as what fits it:
+///          Moe::check() reports those. Costs are for expected_tokens in each expert, results for
+///          any counts
 struct MoeProblem {
+  /// Of kGrouped rows that each expert has room for, of kContiguous all; topk is 1 there.
   std::int64_t tokens = 0, topk = 0;
   MoeRouting routing = MoeRouting::kGiven;
   MoeScore score = MoeScore::kSoftmax;
@@ -106,14 +120,17 @@ struct MoeProblem {
   double swiglu_limit = std::numeric_limits<double>::infinity();  ///< > 0; DeepSeek-V4: 10
   bool weight_after_down = false;
   DType out_dtype = DType::kBF16;  ///< or kF32
-  std::string kernel = "auto";     ///< or one that a plan lists: "band", "wide", "wide8", or
-                                   ///< a tile of block-scaled products, "1cta_n128"
+  /// kGrouped, kContiguous: of an expert, for the choice of a kernel; 0: as many as fit.
+  std::int64_t expected_tokens = 0;
+  std::string kernel = "auto";  ///< or one that a plan lists: "band", "wide", "wide8", or
+                                ///< a tile of block-scaled products, "1cta_n128"
 };
 
 /// Depends on the experts' shape as well, and holds for that many tokens: another number needs
 /// another plan, of the same experts. flops are 6 * hidden * inter for every token and expert of
 /// it; bytes those of the experts that uniform routing is expected to visit, x, h twice, and out.
-/// Steps: "route", "permute", "scatter", "gate_up", "quantize", "down", "combine".
+/// Grouped: of expected_tokens of every expert. Steps: "route", "permute", "scatter", "gate_up",
+/// "quantize" (of h), "down", "combine"; grouped: "offsets", "quantize_x".
 struct MoePlan : Plan {
   MoeWeightsInfo weights;
   MoeProblem problem;
@@ -124,11 +141,12 @@ struct MoePlan : Plan {
 struct MoeArguments {
   const void* x = nullptr;                  ///< bf16
   const std::int32_t* ids = nullptr;        ///< kGiven
-  const float* weights = nullptr;           ///< kGiven
+  const float* weights = nullptr;           ///< kGiven; grouped, or null
   const float* logits = nullptr;            ///< kLogits, kHash
   const float* bias = nullptr;              ///< [experts] if has_bias
   const std::int32_t* token_ids = nullptr;  ///< [tokens]: kHash
   const std::int32_t* table = nullptr;      ///< [vocab, topk]: kHash
+  const std::int32_t* counts = nullptr;     ///< [experts]: kGrouped, kContiguous
   void* out = nullptr;
   void* workspace = nullptr;  ///< workspace_bytes, of any content
   void* stream = nullptr;     ///< CUstream; null: the default stream
@@ -157,9 +175,10 @@ class Moe {
   void run_launch(std::size_t index, const MoeArguments& arguments) const;
   /// Waits for the stream and looks at what the last run() with this workspace found.
   /// Errors   InvalidArgument if it dropped ids other than -1: out of range or given twice to a
-  ///          token (the message names the first); DeviceError
+  ///          token (the message names the first); or if counts were out of range; DeviceError
   void check(const MoeArguments& arguments) const;
   /// The routing that the last run() with this workspace used, [tokens, topk] in device memory.
+  /// Grouped tokens have no ids.
   const std::int32_t* ids(const MoeArguments& arguments) const noexcept;
   const float* weights(const MoeArguments& arguments) const noexcept;
 

@@ -670,7 +670,9 @@ typedef struct tw_moe_weights_info {
 typedef enum tw_moe_routing {
   TW_MOE_ROUTING_GIVEN = 0, /* ids and weights come with the call */
   TW_MOE_ROUTING_LOGITS = 1, /* the topk largest of score(logits) + bias */
-  TW_MOE_ROUTING_HASH = 2 /* a table by token id; the logits give the weights */
+  TW_MOE_ROUTING_HASH = 2, /* a table by token id; the logits give the weights */
+  TW_MOE_ROUTING_GROUPED = 3, /* none: x, out [experts, tokens, hidden] have the tokens of each expert */
+  TW_MOE_ROUTING_CONTIGUOUS = 4 /* none: x, out [tokens, hidden], expert after expert */
 } tw_moe_routing;
 
 typedef enum tw_moe_score {
@@ -692,6 +694,8 @@ typedef struct tw_moe_problem {
   int32_t weight_after_down;
   int32_t out_dtype; /* TW_BF16 or TW_F32 */
   const char* kernel; /* NULL or "auto", or a name that the plan's text lists */
+  /* grouped tokens: of an expert, for the choice of a kernel; 0: as many as fit */
+  int64_t expected_tokens;
 } tw_moe_problem;
 
 /* Device addresses; NULL where the problem does not need it. */
@@ -707,6 +711,7 @@ typedef struct tw_moe_arguments {
   void* out; /* [tokens, hidden] */
   void* workspace; /* 256-byte aligned */
   void* stream; /* CUstream; NULL: the default stream */
+  const int32_t* counts; /* [experts], of grouped tokens */
 } tw_moe_arguments;
 
 /* Experts chosen for each token, and their sum. */
@@ -721,7 +726,8 @@ TW_API const char* tw_moe_kernel(const tw_moe* moe);
 TW_API size_t tw_moe_workspace_bytes(const tw_moe* moe);
 TW_API tw_status tw_moe_run(const tw_moe* moe, const tw_moe_arguments* arguments);
 /* Waits for the stream; TW_INVALID_ARGUMENT if the last run with these arguments dropped ids
- * that are no experts, or that stand twice in a token's row. */
+ * that are no experts, or that stand twice in a token's row, or if counts of grouped tokens were
+ * out of range. */
 TW_API tw_status tw_moe_check(const tw_moe* moe, const tw_moe_arguments* arguments);
 
 /* ----------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ static const Word kWords13[] = {{"auto", 0}, {"row", 4}, {"block", 5}, {NULL, 0}
 static const Word kWords14[] = {{"bf16", 0}, {"f32", 2}, {NULL, 0}};
 static const Word kWords15[] = {{"bf16", 0}, {"f4", 5}, {"e4m3", 3}, {NULL, 0}};
 static const Word kWords16[] = {{"bf16", 0}, {"f16", 1}, {"f32", 2}, {NULL, 0}};
-static const Word kWords17[] = {{"given", 0}, {"logits", 1}, {"hash", 2}, {NULL, 0}};
+static const Word kWords17[] = {{"given", 0}, {"logits", 1}, {"hash", 2}, {"grouped", 3}, {"contiguous", 4}, {NULL, 0}};
 static const Word kWords18[] = {{"softmax", 0}, {"sqrt_softplus", 1}, {NULL, 0}};
 static const Word kWords19[] = {{"bf16", 0}, {"fp8", 1}, {"nvfp4", 3}, {NULL, 0}};
 static const Word kWords20[] = {{"full", 0}, {"per_batch", 1}, {"per_query", 2}, {NULL, 0}};
@@ -478,7 +478,8 @@ static const Member kMembers_tw_moe_problem[] = {
   {"swiglu_limit", KIND_F64, offsetof(tw_moe_problem, swiglu_limit)},
   {"weight_after_down", KIND_FLAG, offsetof(tw_moe_problem, weight_after_down)},
   {"out_dtype", KIND_WORD, offsetof(tw_moe_problem, out_dtype), .words = kWords14},
-  {"kernel", KIND_TEXT, offsetof(tw_moe_problem, kernel)}};
+  {"kernel", KIND_TEXT, offsetof(tw_moe_problem, kernel)},
+  {"expected_tokens", KIND_I64, offsetof(tw_moe_problem, expected_tokens)}};
 static PyObject* names_tw_moe_problem[COUNT(kMembers_tw_moe_problem)];
 static tw_moe_problem defaults_tw_moe_problem;
 static const Struct kStruct_tw_moe_problem = {
@@ -496,7 +497,8 @@ static const Member kMembers_tw_moe_arguments[] = {
   {"table", KIND_INPUT, offsetof(tw_moe_arguments, table), .element = ELEMENT_I32},
   {"out", KIND_OUTPUT, offsetof(tw_moe_arguments, out)},
   {"workspace", KIND_OUTPUT, offsetof(tw_moe_arguments, workspace)},
-  {"stream", KIND_STREAM, offsetof(tw_moe_arguments, stream)}};
+  {"stream", KIND_STREAM, offsetof(tw_moe_arguments, stream)},
+  {"counts", KIND_INPUT, offsetof(tw_moe_arguments, counts), .element = ELEMENT_I32}};
 static PyObject* names_tw_moe_arguments[COUNT(kMembers_tw_moe_arguments)];
 static tw_moe_arguments defaults_tw_moe_arguments;
 static const Struct kStruct_tw_moe_arguments = {
@@ -1324,7 +1326,7 @@ static tw_status check_tw_moe(const void* handle, const void* arguments) {
   return tw_moe_check(handle, arguments);
 }
 static const Call kCalls_tw_moe[] = {
-  {"run", "Moe.run", "run($self, /, *, x=None, ids=None, weights=None, logits=None, bias=None, token_ids=None, table=None, out=None, workspace=None, stream=None)\n"
+  {"run", "Moe.run", "run($self, /, *, x=None, ids=None, weights=None, logits=None, bias=None, token_ids=None, table=None, out=None, workspace=None, stream=None, counts=None)\n"
     "--\n"
     "\n"
     "  x: tensor; bf16 [tokens, hidden]\n"
@@ -1336,13 +1338,15 @@ static const Call kCalls_tw_moe[] = {
     "  table: int32 tensor; [vocab, topk]\n"
     "  out: tensor, written; [tokens, hidden]\n"
     "  workspace: tensor, written; 256-byte aligned\n"
-    "  stream: None: PyTorch's current stream, else the default one",
+    "  stream: None: PyTorch's current stream, else the default one\n"
+    "  counts: int32 tensor; [experts], of grouped tokens",
    &kStruct_tw_moe_arguments, run_tw_moe},
-  {"check", "Moe.check", "check($self, /, *, x=None, ids=None, weights=None, logits=None, bias=None, token_ids=None, table=None, out=None, workspace=None, stream=None)\n"
+  {"check", "Moe.check", "check($self, /, *, x=None, ids=None, weights=None, logits=None, bias=None, token_ids=None, table=None, out=None, workspace=None, stream=None, counts=None)\n"
     "--\n"
     "\n"
     "Waits for the stream; InvalidArgument if the last run with these arguments dropped ids that\n"
-    "are no experts, or that stand twice in a token's row.\n"
+    "are no experts, or that stand twice in a token's row, or if counts of grouped tokens were\n"
+    "out of range.\n"
     "\n"
     "  x: tensor; bf16 [tokens, hidden]\n"
     "  ids: int32 tensor; [tokens, topk]\n"
@@ -1353,7 +1357,8 @@ static const Call kCalls_tw_moe[] = {
     "  table: int32 tensor; [vocab, topk]\n"
     "  out: tensor, written; [tokens, hidden]\n"
     "  workspace: tensor, written; 256-byte aligned\n"
-    "  stream: None: PyTorch's current stream, else the default one",
+    "  stream: None: PyTorch's current stream, else the default one\n"
+    "  counts: int32 tensor; [experts], of grouped tokens",
    &kStruct_tw_moe_arguments, check_tw_moe}};
 
 static tw_status create_tw_sparse_attention(const void* given, const void* problem, void** handle) {
@@ -2012,14 +2017,14 @@ const Class kClasses[] = {
     create_tw_quantize, destroy_tw_quantize,
     kQueries_tw_quantize, COUNT(kQueries_tw_quantize), kRules_tw_quantize, COUNT(kRules_tw_quantize), kCalls_tw_quantize, COUNT(kCalls_tw_quantize)},
   {"Moe",
-    "Moe(weights, /, *, tokens=0, topk=0, routing='given', score='softmax', normalize=True, has_bias=False, route_scale=1.0, vocab=0, logits_stride=0, swiglu_limit=0.0, weight_after_down=False, out_dtype='bf16', kernel=None)\n"
+    "Moe(weights, /, *, tokens=0, topk=0, routing='given', score='softmax', normalize=True, has_bias=False, route_scale=1.0, vocab=0, logits_stride=0, swiglu_limit=0.0, weight_after_down=False, out_dtype='bf16', kernel=None, expected_tokens=0)\n"
     "--\n"
     "\n"
     "Experts chosen for each token, and their sum.\n"
     "\n"
     "  tokens\n"
     "  topk\n"
-    "  routing: 'given', 'logits', 'hash'\n"
+    "  routing: 'given', 'logits', 'hash', 'grouped', 'contiguous'\n"
     "  score: 'softmax', 'sqrt_softplus'\n"
     "  normalize\n"
     "  has_bias\n"
@@ -2029,7 +2034,9 @@ const Class kClasses[] = {
     "  swiglu_limit: 0: none\n"
     "  weight_after_down\n"
     "  out_dtype: 'bf16', 'f32'\n"
-    "  kernel: None or \"auto\", or a name that the plan's text lists",
+    "  kernel: None or \"auto\", or a name that the plan's text lists\n"
+    "  expected_tokens: grouped tokens: of an expert, for the choice of a kernel; 0: as many as\n"
+    "      fit",
     "MoeWeights", &kStruct_tw_moe_problem, &kStruct_inputs_tw_moe, plan_tw_moe,
     create_tw_moe, destroy_tw_moe,
     kQueries_tw_moe, COUNT(kQueries_tw_moe), NULL, 0, kCalls_tw_moe, COUNT(kCalls_tw_moe)},

@@ -993,7 +993,7 @@ class Moe(Operator):
 
       tokens
       topk
-      routing: 'given', 'logits', 'hash'
+      routing: 'given', 'logits', 'hash', 'grouped', 'contiguous'
       score: 'softmax', 'sqrt_softplus'
       normalize
       has_bias
@@ -1004,6 +1004,8 @@ class Moe(Operator):
       weight_after_down
       out_dtype: 'bf16', 'f32'
       kernel: None or "auto", or a name that the plan's text lists
+      expected_tokens: grouped tokens: of an expert, for the choice of a kernel; 0: as many as
+          fit
     """
     def __new__(
         cls,
@@ -1012,7 +1014,7 @@ class Moe(Operator):
         *,
         tokens: int = 0,
         topk: int = 0,
-        routing: Literal["given", "logits", "hash"] = 'given',
+        routing: Literal["given", "logits", "hash", "grouped", "contiguous"] = 'given',
         score: Literal["softmax", "sqrt_softplus"] = 'softmax',
         normalize: bool = True,
         has_bias: bool = False,
@@ -1023,6 +1025,7 @@ class Moe(Operator):
         weight_after_down: bool = False,
         out_dtype: Literal["bf16", "f32"] | DType = 'bf16',
         kernel: str | None = None,
+        expected_tokens: int = 0,
     ) -> Self: ...
     @property
     def plan_text(self) -> str:
@@ -1046,6 +1049,7 @@ class Moe(Operator):
         out: Tensor | None = None,
         workspace: Tensor | None = None,
         stream: Stream | None = None,
+        counts: Tensor | None = None,
     ) -> None:
         """x: tensor; bf16 [tokens, hidden]
         ids: int32 tensor; [tokens, topk]
@@ -1057,6 +1061,7 @@ class Moe(Operator):
         out: tensor, written; [tokens, hidden]
         workspace: tensor, written; 256-byte aligned
         stream: None: PyTorch's current stream, else the default one
+        counts: int32 tensor; [experts], of grouped tokens
         """
         ...
     def check(
@@ -1072,9 +1077,11 @@ class Moe(Operator):
         out: Tensor | None = None,
         workspace: Tensor | None = None,
         stream: Stream | None = None,
+        counts: Tensor | None = None,
     ) -> None:
         """Waits for the stream; InvalidArgument if the last run with these arguments dropped ids that
-        are no experts, or that stand twice in a token's row.
+        are no experts, or that stand twice in a token's row, or if counts of grouped tokens were
+        out of range.
 
           x: tensor; bf16 [tokens, hidden]
           ids: int32 tensor; [tokens, topk]
@@ -1086,6 +1093,7 @@ class Moe(Operator):
           out: tensor, written; [tokens, hidden]
           workspace: tensor, written; 256-byte aligned
           stream: None: PyTorch's current stream, else the default one
+          counts: int32 tensor; [experts], of grouped tokens
         """
         ...
 

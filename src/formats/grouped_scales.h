@@ -13,6 +13,11 @@ constexpr std::int64_t grouped_scale_tile(std::int64_t offset, std::int64_t expe
   return offset / 128 + expert;
 }
 
+/// Of `count` rows that somebody has counted for an expert, those that it has room for.
+constexpr std::int32_t rows_in_room(std::int32_t count, std::int32_t room) {
+  return count < 0 ? 0 : count < room ? count : room;
+}
+
 /// So many tiles there may be down the rows.
 constexpr std::int64_t grouped_scale_tiles(std::int64_t rows, std::int64_t experts) {
   return rows / 128 + experts;

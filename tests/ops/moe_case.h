@@ -181,6 +181,11 @@ class MoeRun {
 
   const MoeWeights& weights() const { return *weights_; }
   const MoeCase& test_case() const { return case_; }
+  const std::vector<std::uint16_t>& x_codes() const { return x_codes_; }
+  const std::vector<double>& route_weights() const { return route_weights_; }
+  /// Of a run that another made.
+  void assume_kernel(const std::string& kernel) { kernel_ = kernel; }
+  void give_all_weights(double weight) { std::ranges::fill(route_weights_, weight); }
 
   MoeWeightsSource source() const {
     MoeWeightsSource s;

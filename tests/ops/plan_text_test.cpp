@@ -255,6 +255,12 @@ TEST_F(PlanText, Moe) {
   native.format = NumberFormat::kNvfp4;
   golden.add("B200, block-scaled NVFP4, 8192 tokens",
              [&] { return plan_moe(b200(), native, {.tokens = 8192, .topk = 6}); });
+  native.has_shared = false;
+  golden.add("B200, block-scaled NVFP4, grouped", [&] {
+    return plan_moe(
+        b200(), native,
+        {.tokens = 512, .topk = 1, .routing = MoeRouting::kGrouped, .expected_tokens = 16});
+  });
   golden.check();
 }
 

@@ -4,6 +4,8 @@
 // once and stores them for each expert. Four scales that stand together in a tile of scales are
 // joined by shuffles and stored as a word.
 //
+// Rows that are grouped already are quantised where they are; a CTA takes one after the other.
+//
 // Limit: HBM, writes. 8192 tokens of 4096 to 6 experts: MXFP8 201 MB + 6 of scales, 26 us.
 #include "formats/grouped_scales.h"
 #include "kernels/moe/scatter_blocks.h"
@@ -30,22 +32,35 @@ __device__ Place place_of(std::int32_t row, std::int32_t offset, std::int32_t ex
           inside % 32 * 16 + inside % 128 / 32 * 4};
 }
 
-// Calls store(place) for all rows of the CTA's token.
-template <class Store>
-__device__ void for_each_place(const MoeScatterBlocksParams& params, Store&& store) {
-  const auto token = static_cast<std::int32_t>(blockIdx.x);
-  const std::int64_t first = static_cast<std::int64_t>(token) * params.topk;
+// All rows of the CTA's token.
+struct PlacesOfToken {
+  const MoeScatterBlocksParams& params;
+
+  template <class Store>
+  __device__ void for_each(Store&& store) const {
+    const auto token = static_cast<std::int32_t>(blockIdx.x);
+    const std::int64_t first = static_cast<std::int64_t>(token) * params.topk;
 #pragma unroll 4
-  for (int i = 0; i < params.topk; ++i) {
-    const std::int32_t row = params.slot_row[first + i];
-    if (row < 0) continue;
-    const std::int32_t expert = params.ids[first + i];
-    store(place_of(row, params.offsets[expert], expert));
+    for (int i = 0; i < params.topk; ++i) {
+      const std::int32_t row = params.slot_row[first + i];
+      if (row < 0) continue;
+      const std::int32_t expert = params.ids[first + i];
+      store(place_of(row, params.offsets[expert], expert));
+    }
+    if (params.shared_first == nullptr) return;
+    const std::int32_t offset = *params.shared_first;
+    store(place_of(offset + token, offset, params.experts));
   }
-  if (params.shared_first == nullptr) return;
-  const std::int32_t offset = *params.shared_first;
-  store(place_of(offset + token, offset, params.experts));
-}
+};
+
+struct OnePlace {
+  Place place;
+
+  template <class Store>
+  __device__ void for_each(Store&& store) const {
+    store(place);
+  }
+};
 
 // 16 elements: codes, and the scale of their block in its byte of a word.
 struct Quantised {
@@ -58,7 +73,8 @@ struct ToMxfp8 {
   static constexpr int kWordColumns = 128;
   static constexpr bool kHasRowScale = false;
 
-  __device__ explicit ToMxfp8(const MoeScatterBlocksParams&, std::uint32_t) {}
+  template <class Places>
+  __device__ ToMxfp8(float*, const Places&, std::uint32_t) {}
 
   static __device__ Quantised quantise(const Chunk& chunk) {
     QuantizeParams rule = {};
@@ -84,14 +100,15 @@ struct ToNvfp4 {
 
   float encode_scale = 1;
 
-  __device__ ToNvfp4(const MoeScatterBlocksParams& params, std::uint32_t amax_bits) {
+  template <class Places>
+  __device__ ToNvfp4(float* row_scales, const Places& places, std::uint32_t amax_bits) {
     constexpr float kTop = 448 * 6;
     const std::uint32_t amax = tile::max_of_cta<kMoeScatterMaxThreads>(amax_bits);
     if (amax > 0 && amax < tile::kInfinityBits)
       encode_scale = fminf(__fdiv_rn(kTop, __uint_as_float(amax)), tile::kLargestFloat);
     if (threadIdx.x != 0) return;
     const float scale = __frcp_rn(encode_scale);
-    for_each_place(params, [&](const Place& place) { params.row_scales[place.row] = scale; });
+    places.for_each([&](const Place& place) { row_scales[place.row] = scale; });
   }
 
   __device__ Quantised quantise(const Chunk& chunk) const {
@@ -108,13 +125,11 @@ struct ToNvfp4 {
   }
 };
 
-template <class Format>
-__device__ void scatter_blocks(const MoeScatterBlocksParams& params) {
+// One row of x to its places.
+template <class Format, class Params, class Places>
+__device__ void quantise_row(const Params& params, const std::uint16_t* x, const Places& places) {
   const auto begin = static_cast<std::int32_t>(threadIdx.x * kQuantizeChunk);
   const auto step = static_cast<std::int32_t>(blockDim.x * kQuantizeChunk);
-  ptx::griddepcontrol_wait();
-  ptx::griddepcontrol_launch_dependents();
-  const std::uint16_t* const x = params.x + blockIdx.x * params.x_stride;
   Chunk held[kMoeScatterHeld];
   std::uint32_t most = 0;
 #pragma unroll
@@ -123,7 +138,7 @@ __device__ void scatter_blocks(const MoeScatterBlocksParams& params) {
     held[i].load(x, begin + i * step, left < 0 ? 0 : min(left, kQuantizeChunk), true);
     most = max(most, held[i].amax_bits());
   }
-  const Format format(params, most);
+  const Format format(params.row_scales, places, most);
   const std::int64_t row_bytes = Format::kHasRowScale ? params.hidden / 2 : params.hidden;
   const std::int32_t tiles_k = (params.hidden + Format::kWordColumns - 1) / Format::kWordColumns;
 #pragma unroll
@@ -132,7 +147,7 @@ __device__ void scatter_blocks(const MoeScatterBlocksParams& params) {
     const Quantised q = format.quantise(held[i]);
     const std::uint32_t scales = Format::join(q.scale);
     if (column >= params.hidden) continue;
-    for_each_place(params, [&](const Place& place) {
+    places.for_each([&](const Place& place) {
       Format::store(params.codes + place.row * row_bytes, column, q.codes);
       if (column % Format::kWordColumns != 0) return;
       std::uint8_t* const to =
@@ -142,11 +157,61 @@ __device__ void scatter_blocks(const MoeScatterBlocksParams& params) {
   }
 }
 
+template <class Format>
+__device__ void scatter_blocks(const MoeScatterBlocksParams& params) {
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
+  quantise_row<Format>(params, params.x + blockIdx.x * params.x_stride, PlacesOfToken{params});
+}
+
+// One warp looks for counts that are out of range.
+__device__ void report_counts(const MoeGroupedRowsParams& params) {
+  MoeStatus status = {0, 0, kMoeNone, kMoeNone};
+  for (auto expert = static_cast<std::int32_t>(threadIdx.x); expert < params.experts;
+       expert += 32) {
+    const std::int32_t count = params.counts[expert];
+    if (count == rows_in_room(count, params.room)) continue;
+    ++status.num_out_of_range;
+    status.first_out_of_range = min(status.first_out_of_range, static_cast<std::uint32_t>(expert));
+  }
+  status.num_out_of_range = __reduce_add_sync(~0u, status.num_out_of_range);
+  status.first_out_of_range = __reduce_min_sync(~0u, status.first_out_of_range);
+  if (threadIdx.x == 0) *params.status = status;
+}
+
+template <class Format>
+__device__ void quantise_grouped(const MoeGroupedRowsParams& params) {
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
+  const auto expert = static_cast<std::int32_t>(blockIdx.y);
+  std::int32_t offset = expert * params.room, rows = params.room;
+  if (params.offsets != nullptr) {
+    offset = params.offsets[expert];
+    rows = params.offsets[expert + 1] - offset;
+  } else if (params.counts != nullptr) {
+    if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x < 32) report_counts(params);
+    rows = rows_in_room(params.counts[expert], params.room);
+  }
+  for (auto r = static_cast<std::int32_t>(blockIdx.x); r < rows;
+       r += static_cast<std::int32_t>(gridDim.x)) {
+    const std::int32_t row = offset + r;
+    quantise_row<Format>(params, params.x + row * params.x_stride,
+                         OnePlace{place_of(row, offset, expert)});
+    __syncthreads();  // the next row's maximum takes the place of this one's
+  }
+}
+
 }  // namespace
 TILEWRIGHT_KERNEL(moe_scatter_mxfp8, MoeScatterBlocksParams,
                   __launch_bounds__(kMoeScatterMaxThreads), scatter_blocks<ToMxfp8>)
 
 TILEWRIGHT_KERNEL(moe_scatter_nvfp4, MoeScatterBlocksParams,
                   __launch_bounds__(kMoeScatterMaxThreads), scatter_blocks<ToNvfp4>)
+
+TILEWRIGHT_KERNEL(moe_grouped_mxfp8, MoeGroupedRowsParams, __launch_bounds__(kMoeScatterMaxThreads),
+                  quantise_grouped<ToMxfp8>)
+
+TILEWRIGHT_KERNEL(moe_grouped_nvfp4, MoeGroupedRowsParams, __launch_bounds__(kMoeScatterMaxThreads),
+                  quantise_grouped<ToNvfp4>)
 
 }  // namespace tilewright::kernels

@@ -2,6 +2,7 @@
 // all rows of its experts.
 #pragma once
 
+#include "kernels/moe/permute.h"
 #include "kernels/moe/scatter.h"
 
 #include <cstdint>
@@ -27,6 +28,25 @@ struct MoeScatterBlocksParams {
   float* row_scales;  ///< [rows]; nvfp4
   std::int64_t x_stride;
   std::int32_t hidden, topk, experts;
+};
+
+/// moe_grouped_mxfp8, moe_grouped_nvfp4: likewise of rows that are grouped by experts already:
+/// offsets[e] to offsets[e + 1]. Or, if that is null, each expert has room for `room` of them, of
+/// which the first counts[e] (at least 0, at most room; null: all) are read and written. Codes,
+/// scales and row_scales of a row have its number, as x. With counts, status gets how many are out
+/// of range and the first such expert, where others have slots.
+///
+/// Grid (any, experts): the CTAs of an expert share its rows.
+struct MoeGroupedRowsParams {
+  const std::uint16_t* x;       ///< bf16 [experts, room, hidden], rows 16-byte aligned
+  const std::int32_t* offsets;  ///< [experts + 1], or null
+  const std::int32_t* counts;   ///< [experts], or null
+  std::uint8_t* codes;          ///< rows 16-byte aligned
+  std::uint8_t* scales;
+  float* row_scales;      ///< of every row; nvfp4
+  MoeStatus* status;      ///< written anew if there are counts
+  std::int64_t x_stride;  ///< elements
+  std::int32_t hidden, room, experts;
 };
 
 }  // namespace tilewright::kernels

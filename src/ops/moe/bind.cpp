@@ -5,6 +5,7 @@
 #include "kernels/linear/wide/sm90_wide_bf16.h"
 #include "kernels/linear/wide/sm90_wide_e4m3.h"
 #include "kernels/moe/combine.h"
+#include "kernels/moe/offsets.h"
 #include "kernels/moe/permute.h"
 #include "kernels/moe/route.h"
 #include "kernels/moe/scatter.h"
@@ -38,10 +39,13 @@ void check_moe_arguments(const MoePlan& plan, const MoeArguments& a) {
   const MoeProblem& p = plan.problem;
   if (p.tokens == 0) return;
   const bool is_given = p.routing == MoeRouting::kGiven, is_hash = p.routing == MoeRouting::kHash;
+  const bool is_grouped = is_grouped_input(p);
   kChecks.address("x", a.x, kRowAlignment);
   kChecks.address_if(is_given, "ids", a.ids, kWordAlignment);
-  kChecks.address_if(is_given, "weights", a.weights, kWordAlignment);
-  kChecks.address_if(!is_given, "logits", a.logits, kWordAlignment);
+  kChecks.address_if(is_given || (is_grouped && a.weights != nullptr), "weights", a.weights,
+                     kWordAlignment);
+  kChecks.address_if(is_grouped, "counts", a.counts, kWordAlignment);
+  kChecks.address_if(!is_given && !is_grouped, "logits", a.logits, kWordAlignment);
   kChecks.address_if(p.has_bias, "bias", a.bias, kWordAlignment);
   kChecks.address_if(is_hash, "token_ids", a.token_ids, kWordAlignment);
   kChecks.address_if(is_hash, "table", a.table, kWordAlignment);
@@ -50,13 +54,14 @@ void check_moe_arguments(const MoePlan& plan, const MoeArguments& a) {
 }
 
 const std::int32_t* MoeCall::ids() const noexcept {
+  if (is_grouped_input(problem())) return nullptr;
   return problem().routing == MoeRouting::kGiven ? arguments_.ids
                                                  : at<std::int32_t>(planned_.workspace.ids);
 }
 
 const float* MoeCall::route_weights() const noexcept {
-  return problem().routing == MoeRouting::kGiven ? arguments_.weights
-                                                 : at<float>(planned_.workspace.weights);
+  const bool is_given = problem().routing == MoeRouting::kGiven || is_grouped_input(problem());
+  return is_given ? arguments_.weights : at<float>(planned_.workspace.weights);
 }
 
 const std::int32_t* MoeCall::shared_first() const noexcept {
@@ -125,18 +130,28 @@ struct MoeParamsMaker {
             .has_row_scales = has_row_scales};
   }
 
-  kernels::QuantizeParams quantize() const {
+  kernels::MoeOffsetsParams expert_offsets() const {
+    return {.counts = a.counts,
+            .offsets = call.at<std::int32_t>(at.offsets),
+            .status = call.at<kernels::MoeStatus>(at.status),
+            .experts = narrow(w.experts),
+            .rows = narrow(p.tokens)};
+  }
+
+  // Of x or of h.
+  kernels::QuantizeParams quantize(bool is_x) const {
+    const std::int64_t columns = is_x ? w.hidden : w.inter;
     kernels::QuantizeParams q = {};
-    q.in = call.at<void>(at.h);
-    q.codes = call.at<void>(at.h_codes);
-    q.scales = call.at<void>(at.h_scales);
-    q.in_stride = w.inter;
-    q.code_stride_bytes = padded_columns(w.inter);
+    q.in = is_x ? a.x : call.at<void>(at.h);
+    q.codes = call.at<void>(is_x ? at.x_rows : at.h_codes);
+    q.scales = call.at<void>(is_x ? at.x_scales : at.h_scales);
+    q.in_stride = columns;
+    q.code_stride_bytes = padded_columns(columns);
     q.scale_row_stride = 1;
     q.scale_block_stride = scale_pitch(rows);
     q.rows = q.out_rows = narrow(rows);
-    q.cols = narrow(w.inter);
-    q.out_cols = narrow(padded_columns(w.inter));
+    q.cols = narrow(columns);
+    q.out_cols = narrow(padded_columns(columns));
     q.block_cols = 128;
     q.is_in_aligned = 1;
     q.min_amax = kernels::kFp8MinAmax;
@@ -146,6 +161,7 @@ struct MoeParamsMaker {
   }
 
   kernels::MoeScatterBlocksParams scatter_blocks() const;
+  kernels::MoeGroupedRowsParams grouped_rows() const;
   kernels::MoeGroupedParams grouped(bool is_gate_up) const;
 
   kernels::MoeCombineParams combine() const {
@@ -172,11 +188,15 @@ struct MoeParamsMaker {
   };
   Product product(bool is_gate_up) const {
     if (is_gate_up) return {call.weights_.gate_up, true, w.hidden, w.inter, call.at<void>(at.h)};
-    return {call.weights_.down, false, w.inter, w.hidden, call.at<void>(at.y)};
+    void* const y = is_grouped_input(p) ? a.out : call.at<void>(at.y);
+    return {call.weights_.down, false, w.inter, w.hidden, y};
   }
+  // Of grouped tokens nothing is summed: after down, y takes its weight before it is rounded.
   const float* row_weight(const Product& m) const {
+    if (is_grouped_input(p)) return m.is_gate_up != p.weight_after_down ? a.weights : nullptr;
     return m.is_gate_up && !p.weight_after_down ? call.at<const float>(at.row_weight) : nullptr;
   }
+  bool gathers() const { return !is_grouped_input(p); }
   const std::int32_t* offsets() const { return call.at<const std::int32_t>(at.offsets); }
   float limit() const { return static_cast<float>(p.swiglu_limit); }
 
@@ -192,7 +212,7 @@ struct MoeParamsMaker {
     b.y = m.y;
     b.alphas = address_of<float>(m.experts.alphas);
     b.expert_offsets = offsets();
-    b.row_token = is_gate_up ? call.at<const std::int32_t>(at.row_token) : nullptr;
+    b.row_token = is_gate_up && gathers() ? call.at<const std::int32_t>(at.row_token) : nullptr;
     b.row_weight = row_weight(m);
     b.x_stride = m.k;
     b.y_stride = m.columns;
@@ -234,7 +254,10 @@ struct MoeParamsMaker {
     const Product m = product(is_gate_up);
     const MoeWideTile& tile = call.planned_.details.wide;
     kernels::WideBf16Params b = {};
-    bind_product(m, call.at<void>(is_gate_up ? at.x_rows : at.h), m.k, 2, kernels::kWideGranule, b);
+    const void* const x = is_gate_up && gathers() ? call.at<void>(at.x_rows)
+                          : is_gate_up            ? a.x
+                                                  : call.at<void>(at.h);
+    bind_product(m, x, m.k, 2, kernels::kWideGranule, b);
     b.tile_tokens = tile.tile_tokens;
     b.token_group = tile.token_group;
     b.box_tokens = kernels::kWideGranule;
@@ -275,6 +298,20 @@ kernels::MoeScatterBlocksParams MoeParamsMaker::scatter_blocks() const {
           .experts = narrow(w.experts)};
 }
 
+kernels::MoeGroupedRowsParams MoeParamsMaker::grouped_rows() const {
+  return {.x = static_cast<const std::uint16_t*>(a.x),
+          .offsets = is_in_rooms(p) ? nullptr : offsets(),
+          .counts = is_in_rooms(p) ? a.counts : nullptr,
+          .codes = call.at<std::uint8_t>(at.x_rows),
+          .scales = call.at<std::uint8_t>(at.x_scales),
+          .row_scales = call.at<float>(at.x_row_scales),
+          .status = call.at<kernels::MoeStatus>(at.status),
+          .x_stride = w.hidden,
+          .hidden = narrow(w.hidden),
+          .room = narrow(p.tokens),
+          .experts = narrow(w.experts)};
+}
+
 kernels::MoeGroupedParams MoeParamsMaker::grouped(bool is_gate_up) const {
   const Product m = product(is_gate_up);
   const MoePlanDetails& details = call.planned_.details;
@@ -290,12 +327,17 @@ kernels::MoeGroupedParams MoeParamsMaker::grouped(bool is_gate_up) const {
                     .out_scales = is_gate_up ? call.at<void>(at.h_scales) : nullptr,
                     .is_gate_up = is_gate_up,
                     .box_rows = details.box_rows});
-  b.offsets = offsets();
+  if (is_in_rooms(p)) {
+    b.counts = a.counts;
+    b.room = narrow(p.tokens);
+  } else {
+    b.offsets = offsets();
+  }
   if (variant.config.is_nvfp4()) {  // others have no scales for a tensor
     b.alphas = address_of<float>(m.experts.alphas);
     if (is_gate_up) b.row_scales = call.at<const float>(at.x_row_scales);
   }
-  b.row_weights = row_weight(m);
+  (is_gate_up ? b.row_weights : b.row_scales) = row_weight(m);
   b.limit = limit();
   return b;
 }
@@ -310,7 +352,11 @@ void MoeCall::launch(std::size_t index, const Kernel& kernel, const Stream& stre
   if (l.step == "scatter" && is_grouped(planned_.details.kernel))
     return kernel.launch(config, make.scatter_blocks(), stream);
   if (l.step == "scatter") return kernel.launch(config, make.scatter(), stream);
-  if (l.step == "quantize") return kernel.launch(config, make.quantize(), stream);
+  if (l.step == "offsets") return kernel.launch(config, make.expert_offsets(), stream);
+  if (l.step == "quantize_x" && is_grouped(planned_.details.kernel))
+    return kernel.launch(config, make.grouped_rows(), stream);
+  if (l.step == "quantize" || l.step == "quantize_x")
+    return kernel.launch(config, make.quantize(l.step == "quantize_x"), stream);
   if (l.step == "combine") return kernel.launch(config, make.combine(), stream);
   switch (planned_.details.kernel) {
     case MoeKernel::kBand:

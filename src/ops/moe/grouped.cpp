@@ -22,7 +22,7 @@ const char* stem(kernels::BlockScaledKind kind) {
 
 double tokens_of_expert(const MoeWeightsInfo& w, const MoeProblem& p) {
   const double active = expected_active_experts(w, p) + (w.has_shared ? 1 : 0);
-  return static_cast<double>(moe_rows(w, p)) / std::max(1.0, active);
+  return static_cast<double>(moe_expected_rows(w, p)) / std::max(1.0, active);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "kernels/moe/permute.h"
 #include "ops/moe/bind.h"
 #include "ops/moe/plan.h"
+#include "ops/moe/problem.h"
 #include "ops/moe/weights.h"
 #include "ops/operator/operator.h"
 
@@ -63,6 +64,14 @@ void Moe::check(const MoeArguments& arguments) const {
   device.check(
       device.cu().memcpy_dtoh(&status, workspace + state.planned.workspace.status, sizeof status),
       "cuMemcpyDtoH");
+  if (ops::is_grouped_input(p)) {
+    require(status.num_out_of_range == 0, ErrorKind::kInvalidArgument,
+            "moe: counts[{}] is out of range, as {} in all are; expected 0 to {} {}. They were "
+            "taken as the nearest that fit. Check the dispatch.",
+            status.first_out_of_range, status.num_out_of_range, p.tokens,
+            ops::is_in_rooms(p) ? "in each" : "in all");
+    return;
+  }
   const auto refuse = [&](std::uint32_t count, std::uint32_t slot, const char* what) {
     if (count == 0) return;
     std::int32_t id = 0;

@@ -36,12 +36,15 @@ constexpr MoeKernel kKernels[] = {MoeKernel::kBand, MoeKernel::kWide, MoeKernel:
 constexpr std::int64_t kLargestSharedBytes = 232448;
 
 // Why a kernel cannot do it; empty if it can.
-std::string obstacle(MoeKernel kernel, const device::DeviceInfo& device, const MoeWeightsInfo& w) {
+std::string obstacle(MoeKernel kernel, const device::DeviceInfo& device, const MoeWeightsInfo& w,
+                     const MoeProblem& p) {
   const bool is_for_both = kernel == MoeKernel::kBand;
   std::string of_device = is_for_both ? chip_obstacle(device)
                                       : capability_obstacle(is_grouped(kernel) ? 100 : 90, device);
   if (!of_device.empty()) return of_device;
   if (is_grouped(kernel)) return grouped_obstacle(w);
+  if (is_in_rooms(p))
+    return "takes the rows of experts behind each other (contiguous), without room between them";
   if (w.activations == LinearActivations::kBlockScaled)
     return "reads weights prepared for bf16 or fp8 activations; these are for block_scaled";
   const bool is_fp8 = w.activations == LinearActivations::kFp8;
@@ -52,6 +55,8 @@ std::string obstacle(MoeKernel kernel, const device::DeviceInfo& device, const M
     return "multiplies weights of 4 or 8 bits; these are bf16";
   if (kernel == MoeKernel::kWide8 && w.hidden > kernels::kMoeScatterMaxColumns)
     return fmt::format("is for hidden up to {}", kernels::kMoeScatterMaxColumns);
+  if (kernel == MoeKernel::kBand && is_grouped_input(p) && p.weight_after_down)
+    return "weighs tokens that come grouped before down alone";
   return {};
 }
 
@@ -65,7 +70,7 @@ double cost_us(const device::DeviceInfo& device, MoeKernel kernel, const MoeWeig
   }
   const MoeRates& rates = moe_rates(kernel);
   const double active = std::max(expected_active_experts(w, p), 1.0);
-  const double rows = static_cast<double>(moe_rows(w, p));
+  const double rows = static_cast<double>(moe_expected_rows(w, p));
   const double per_expert = rows / active;
   const double tiles = std::ceil(per_expert / rates.tile_tokens);
   const double reads = rates.rereads ? std::max(1.0, tiles) : 1.0;
@@ -84,7 +89,7 @@ MoeKernel choose_kernel(const device::DeviceInfo& device, MoePlan& plan) {
       fmt::format("{} experts for {} activations", to_string(w.format), to_string(w.activations)),
       "Ask for auto, or take another device."};
   return kKernels[choose(plan, request, kKernels, [&](MoeKernel kernel) {
-    return make_option(to_string(kernel), obstacle(kernel, device, w),
+    return make_option(to_string(kernel), obstacle(kernel, device, w, p),
                        [&] { return cost_us(device, kernel, w, p); });
   })];
 }
@@ -96,7 +101,7 @@ struct Product {
 
 double rows_per_expert(const MoeWeightsInfo& w, const MoeProblem& p) {
   const double active = expected_active_experts(w, p) + (w.has_shared ? 1 : 0);
-  return static_cast<double>(moe_rows(w, p)) / std::max(1.0, active);
+  return static_cast<double>(moe_expected_rows(w, p)) / std::max(1.0, active);
 }
 
 // CTAs of a band launch that an SM holds: two hide each other's ends.
@@ -203,6 +208,9 @@ int wide8_variant(const MoeWeightsInfo& w, const MoeProblem& p) {
   return best;
 }
 
+// CTAs that quantise rows, for each SM: enough bytes in flight with one row in each.
+constexpr std::int64_t kRowCtasPerSm = 8;
+
 class Launches {
  public:
   Launches(const device::DeviceInfo& device, const MoeWeightsInfo& weights,
@@ -210,6 +218,7 @@ class Launches {
       : device_(device), w_(weights), p_(problem), details_(details) {}
 
   std::vector<Launch> make() {
+    if (is_grouped_input(p_)) return make_grouped();
     if (p_.routing != MoeRouting::kGiven) {
       add("route", "moe_route", {ctas_for(p_.tokens, kernels::kMoeRouteTokens), 1, 1},
           kernels::kMoeRouteThreads);
@@ -219,7 +228,7 @@ class Launches {
         kernels::kMoePermuteSharedBytes);
     if (details_.kernel != MoeKernel::kBand) add_scatter();
     add_product("gate_up", 2 * w_.inter, details_.band_gate_up);
-    if (details_.kernel == MoeKernel::kWide8) add_quantize();
+    if (details_.kernel == MoeKernel::kWide8) add_quantize("quantize", w_.inter);
     add_product("down", w_.hidden, details_.band_down);
     add("combine", p_.out_dtype == DType::kF32 ? "moe_combine_f32" : "moe_combine_bf16",
         {ctas_for(w_.hidden, kernels::kMoeCombineColumns), static_cast<std::uint32_t>(p_.tokens),
@@ -229,6 +238,24 @@ class Launches {
   }
 
  private:
+  // Rows stay where they are, and those of y are the result.
+  std::vector<Launch> make_grouped() {
+    if (!is_in_rooms(p_)) add("offsets", "moe_offsets", {1, 1, 1}, 32);
+    if (is_grouped(details_.kernel)) {
+      const auto experts = static_cast<std::uint32_t>(w_.experts);
+      const std::int64_t of_expert = ceil_div(kRowCtasPerSm * device_.num_sms, w_.experts);
+      add("quantize_x",
+          w_.format == NumberFormat::kNvfp4 ? "moe_grouped_nvfp4" : "moe_grouped_mxfp8",
+          {static_cast<std::uint32_t>(std::min(of_expert, p_.tokens)), experts, 1},
+          kernels::moe_scatter_threads(padded_columns(w_.hidden)));
+    }
+    if (details_.kernel == MoeKernel::kWide8) add_quantize("quantize_x", w_.hidden);
+    add_product("gate_up", 2 * w_.inter, details_.band_gate_up);
+    if (details_.kernel == MoeKernel::kWide8) add_quantize("quantize", w_.inter);
+    add_product("down", w_.hidden, details_.band_down);
+    return std::move(launches_);
+  }
+
   void add(std::string step, std::string entry, std::array<std::uint32_t, 3> grid, int threads,
            std::uint32_t cluster = 1, std::int64_t shared_bytes = 0) {
     launches_.push_back({std::move(step),
@@ -262,13 +289,13 @@ class Launches {
     }
   }
 
-  void add_quantize() {
-    const std::int64_t rows = moe_rows(w_, p_), columns = padded_columns(w_.inter);
+  void add_quantize(const char* step, std::int64_t of_row) {
+    const std::int64_t rows = moe_rows(w_, p_), columns = padded_columns(of_row);
     if (kernels::kWideE4m3Variants[details_.wide8_variant].has_k_scales) {
-      add("quantize", "quantize_fp8_block_bf16", {kernels::fp8_block_ctas(rows, columns), 1, 1},
+      add(step, "quantize_fp8_block_bf16", {kernels::fp8_block_ctas(rows, columns), 1, 1},
           kernels::kQuantizeThreads);
     } else {
-      add("quantize", "quantize_fp8_token_bf16", {static_cast<std::uint32_t>(rows), 1, 1},
+      add(step, "quantize_fp8_token_bf16", {static_cast<std::uint32_t>(rows), 1, 1},
           static_cast<int>(kernels::fp8_token_threads(columns)));
     }
   }
@@ -324,7 +351,7 @@ class Launches {
   std::vector<Launch> launches_;
 };
 
-// Rows of x and h in codes, with scales in whole tiles, and y.
+// Rows of x and h in codes, with scales in whole tiles.
 void add_grouped_parts(const MoeWeightsInfo& w, std::int64_t rows, Carver& carver,
                        MoeWorkspace& at) {
   const MoeGroupedVariant variant = moe_grouped_variant(w.format, kernels::kMoeGroupedTiles[0]);
@@ -337,8 +364,6 @@ void add_grouped_parts(const MoeWeightsInfo& w, std::int64_t rows, Carver& carve
   if (variant.config.is_nvfp4()) at.x_row_scales = carver.carve(rows * 4);
   at.h_codes = carver.carve(rows * variant.x_row_bytes(w.inter));
   at.h_scales = scales(w.inter);
-  at.y = carver.carve(rows * w.hidden * 2);
-  at.total = carver.total();
 }
 
 MoeWorkspace make_workspace(const MoeWeightsInfo& w, const MoeProblem& p, MoeKernel kernel) {
@@ -347,20 +372,26 @@ MoeWorkspace make_workspace(const MoeWeightsInfo& w, const MoeProblem& p, MoeKer
   const std::int64_t slots = p.tokens * p.topk, rows = moe_rows(w, p);
   at.status = carver.carve(sizeof(kernels::MoeStatus));
   at.offsets = carver.carve((w.experts + 2) * 4);
-  at.slot_row = carver.carve(slots * 4);
-  at.row_token = carver.carve(rows * 4);
-  at.row_weight = carver.carve(rows * 4);
-  if (p.routing != MoeRouting::kGiven) {
-    at.ids = carver.carve(slots * 4);
-    at.weights = carver.carve(slots * 4);
+  const bool has_rows = is_grouped_input(p);  // x's own, and those of y are out's
+  if (!has_rows) {
+    at.slot_row = carver.carve(slots * 4);
+    at.row_token = carver.carve(rows * 4);
+    at.row_weight = carver.carve(rows * 4);
+    if (p.routing != MoeRouting::kGiven) {
+      at.ids = carver.carve(slots * 4);
+      at.weights = carver.carve(slots * 4);
+    }
   }
   if (is_grouped(kernel)) {
     add_grouped_parts(w, rows, carver, at);
+    if (!has_rows) at.y = carver.carve(rows * w.hidden * 2);
+    at.total = carver.total();
     return at;
   }
   at.h = carver.carve(rows * w.inter * 2);
-  at.x_rows = at.y =
-      carver.carve(rows * w.hidden * 2);  // e4m3 rows are padded, but half as wide or 128
+  if (!has_rows) {  // e4m3 rows are padded, but half as wide or 128
+    at.x_rows = at.y = carver.carve(rows * w.hidden * 2);
+  }
   if (kernel == MoeKernel::kWide8) {
     at.x_rows = carver.carve(rows * padded_columns(w.hidden));
     at.x_scales = carver.carve(padded_columns(w.hidden) / 128 * scale_pitch(rows) * 4);

@@ -28,6 +28,24 @@ bool check_weights(ProblemChecks& checks, const MoeWeightsInfo& w) {
   return bool(checks.range("experts", w.experts, 1, kernels::kMoeMaxExperts));
 }
 
+// Tokens that come grouped by expert.
+void check_grouped(ProblemChecks& checks, const MoeWeightsInfo& w, const MoeProblem& p) {
+  const bool is_grouped = is_grouped_input(p);
+  const std::int64_t most = is_grouped ? p.tokens : 0;
+  checks.expect(p.expected_tokens >= 0 && p.expected_tokens <= most, "expected_tokens",
+                p.expected_tokens, "0, or of grouped tokens what an expert has room for, at most");
+  if (!is_grouped) return;
+  checks.expect(p.topk == 1, "topk", p.topk, "1: grouped tokens are of one expert each");
+  checks.expect(moe_rows(w, p) <= kMaxMoeRoom, "tokens", p.tokens,
+                "at most {} in all of {} experts", kMaxMoeRoom, w.experts);
+  checks
+      .expect(!w.has_shared, "has_shared", w.has_shared,
+              "false: grouped tokens are of the routed experts")
+      .remedy("Prepare the shared expert on its own.");
+  checks.expect(p.out_dtype == DType::kBF16, "out_dtype", p.out_dtype,
+                "BF16 for grouped tokens: nothing is summed");
+}
+
 void check_routing(ProblemChecks& checks, const MoeProblem& p) {
   const bool is_hash = p.routing == MoeRouting::kHash;
   checks.expect(is_hash ? p.vocab > 0 && p.vocab < std::int64_t{1} << 31 : p.vocab == 0, "vocab",
@@ -49,9 +67,9 @@ void check_moe_weights(const MoeWeightsInfo& w) {
 void check_moe_problem(const MoeWeightsInfo& w, const MoeProblem& p) {
   ProblemChecks checks("moe");
   const bool has_experts = check_weights(checks, w);
+  const std::int64_t most_tokens = is_grouped_input(p) ? kMaxMoeRoom : kMaxMoeTokens;
   checks
-      .expect(p.tokens >= 0 && p.tokens <= kMaxMoeTokens, "tokens", p.tokens, "0 to {}",
-              kMaxMoeTokens)
+      .expect(p.tokens >= 0 && p.tokens <= most_tokens, "tokens", p.tokens, "0 to {}", most_tokens)
       .remedy("Split them.");
   if (has_experts) {
     const auto most = std::min<std::int64_t>(w.experts, kernels::kMoeMaxTopk);
@@ -67,15 +85,23 @@ void check_moe_problem(const MoeWeightsInfo& w, const MoeProblem& p) {
   checks.expect(p.out_dtype == DType::kBF16 || p.out_dtype == DType::kF32, "out_dtype", p.out_dtype,
                 "BF16 or F32");
   check_routing(checks, p);
+  if (has_experts) check_grouped(checks, w, p);
   checks.finish();
 }
 
 std::int64_t moe_rows(const MoeWeightsInfo& w, const MoeProblem& p) noexcept {
+  if (is_in_rooms(p)) return p.tokens * w.experts;
   return p.tokens * (p.topk + (w.has_shared ? 1 : 0));
+}
+
+std::int64_t moe_expected_rows(const MoeWeightsInfo& w, const MoeProblem& p) noexcept {
+  if (p.expected_tokens == 0) return moe_rows(w, p);
+  return std::min(moe_rows(w, p), w.experts * p.expected_tokens);
 }
 
 double expected_active_experts(const MoeWeightsInfo& w, const MoeProblem& p) noexcept {
   const auto experts = static_cast<double>(w.experts);
+  if (is_in_rooms(p) || p.expected_tokens > 0) return p.tokens == 0 ? 0 : experts;
   const double missed = 1 - static_cast<double>(p.topk) / experts;
   return experts * (1 - std::pow(missed, static_cast<double>(p.tokens)));
 }
@@ -98,11 +124,12 @@ double expert_bytes(const MoeWeightsInfo& w) noexcept {
 
 double moe_flops(const MoeWeightsInfo& w, const MoeProblem& p) noexcept {
   return 6.0 * static_cast<double>(w.hidden) * static_cast<double>(w.inter) *
-         static_cast<double>(moe_rows(w, p));
+         static_cast<double>(moe_expected_rows(w, p));
 }
 
 double moe_bytes(const MoeWeightsInfo& w, const MoeProblem& p) noexcept {
-  const auto tokens = static_cast<double>(p.tokens), rows = static_cast<double>(moe_rows(w, p));
+  const auto rows = static_cast<double>(moe_expected_rows(w, p));
+  const double tokens = is_grouped_input(p) ? rows : static_cast<double>(p.tokens);
   const double active = expected_active_experts(w, p) + (w.has_shared && p.tokens > 0 ? 1.0 : 0.0);
   const double out = p.out_dtype == DType::kF32 ? 4 : 2;
   return active * expert_bytes(w) + tokens * static_cast<double>(w.hidden) * (2 + out) +

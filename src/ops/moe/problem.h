@@ -8,14 +8,27 @@
 namespace tilewright::ops {
 
 inline constexpr std::int64_t kMaxMoeTokens = 65536;
+inline constexpr std::int64_t kMaxMoeRoom = 1 << 21;  ///< rows of all experts, if they come grouped
 
 /// Errors   InvalidArgument naming field, value, rule and remedy
 void check_moe_problem(const MoeWeightsInfo& weights, const MoeProblem& problem);
 /// Errors   InvalidArgument
 void check_moe_weights(const MoeWeightsInfo& weights);
 
-/// Rows that the experts can get in all: one for each token, its experts and the shared one.
+/// Rows that the experts can get in all: one for each token, its experts and the shared one; or all
+/// that there is room for.
 std::int64_t moe_rows(const MoeWeightsInfo& weights, const MoeProblem& problem) noexcept;
+
+/// Rows that costs assume.
+std::int64_t moe_expected_rows(const MoeWeightsInfo& weights, const MoeProblem& problem) noexcept;
+
+inline bool is_in_rooms(const MoeProblem& problem) noexcept {
+  return problem.routing == MoeRouting::kGrouped;
+}
+/// Tokens come grouped by expert, in rooms or behind each other.
+inline bool is_grouped_input(const MoeProblem& problem) noexcept {
+  return is_in_rooms(problem) || problem.routing == MoeRouting::kContiguous;
+}
 
 /// Experts that tokens visit under uniform routing, E (1 - (1 - topk / E)^tokens), without the
 /// shared one.

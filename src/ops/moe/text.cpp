@@ -1,5 +1,6 @@
 // How a plan reads.
 #include "ops/moe/plan.h"
+#include "ops/moe/problem.h"
 #include "ops/operator/type_word.h"
 
 #include <cmath>
@@ -12,6 +13,12 @@ namespace {
 
 std::string routing_text(const MoeProblem& p) {
   if (p.routing == MoeRouting::kGiven) return "given routing";
+  if (is_grouped_input(p)) {
+    std::string text = is_in_rooms(p) ? "grouped by expert, each with room for all"
+                                      : "grouped by expert, one behind the other";
+    if (p.expected_tokens != 0) text += fmt::format(", {} expected of each", p.expected_tokens);
+    return text;
+  }
   std::string text = p.routing == MoeRouting::kHash ? "routing by hash, " : "routing by logits, ";
   text += p.score == MoeScore::kSoftmax ? "softmax" : "sqrt-softplus";
   if (p.has_bias) text += ", bias";

@@ -11,10 +11,27 @@ namespace tilewright::tile {
 using kernels::BlockScaledConfig;
 using kernels::MoeGroupedParams;
 
-/// Of every expert: its first row, and how many tiles down the rows the experts before it have. One
-/// more entry has the sums.
+/// Rows of an expert.
+struct GroupedRows {
+  std::int32_t begin, end;
+};
+
+/// Where the rows of an expert begin, if all have the same room.
+__device__ inline std::int32_t first_in_rooms(const MoeGroupedParams& params, std::int32_t expert) {
+  return expert * params.room;
+}
+
+__device__ inline GroupedRows read_rows(const MoeGroupedParams& params, std::int32_t expert) {
+  if (params.offsets != nullptr) return {params.offsets[expert], params.offsets[expert + 1]};
+  const std::int32_t begin = first_in_rooms(params, expert);
+  const std::int32_t count = params.counts == nullptr ? params.room : params.counts[expert];
+  return {begin, begin + rows_in_room(count, params.room)};
+}
+
+/// Of every expert: where its rows end, and how many tiles down the rows the experts before it
+/// have. One more entry of tiles has the sum.
 struct GroupedTable {
-  std::int32_t row[kernels::kMoeGroupedMaxExperts + 1];
+  std::int32_t end[kernels::kMoeGroupedMaxExperts];
   std::int32_t tiles[kernels::kMoeGroupedMaxExperts + 1];
 
   /// One warp. The writes of the kernel before must be visible.
@@ -23,10 +40,9 @@ struct GroupedTable {
     std::int32_t before = 0;
     for (std::int32_t first = 0; first < params.experts; first += 32) {
       const std::int32_t expert = min(first + lane, params.experts - 1);
-      const std::int32_t begin = params.offsets[expert];
+      const GroupedRows rows = read_rows(params, expert);
       const bool is_one = first + lane < params.experts;
-      const std::int32_t rows = is_one ? params.offsets[expert + 1] - begin : 0;
-      const std::int32_t own = (rows + tile_rows - 1) / tile_rows;
+      const std::int32_t own = is_one ? (rows.end - rows.begin + tile_rows - 1) / tile_rows : 0;
       std::int32_t sum = own;
 #pragma unroll
       for (int step = 1; step < 32; step *= 2) {
@@ -34,15 +50,17 @@ struct GroupedTable {
         if (lane >= step) sum += other;
       }
       if (is_one) {
-        row[expert] = begin;
+        end[expert] = rows.end;
         tiles[expert] = before + sum - own;
       }
       before += __shfl_sync(~0u, sum, 31);
     }
-    if (lane == 0) {
-      row[params.experts] = params.offsets[params.experts];
-      tiles[params.experts] = before;
-    }
+    if (lane == 0) tiles[params.experts] = before;
+  }
+
+  __device__ GroupedRows rows_of(const MoeGroupedParams& params, std::int32_t expert) const {
+    if (params.offsets == nullptr) return {first_in_rooms(params, expert), end[expert]};
+    return {expert == 0 ? 0 : end[expert - 1], end[expert]};
   }
 
   /// The expert that has tile number `tile` down the rows of all: of those that begin at it or
@@ -82,8 +100,9 @@ __device__ void for_each_grouped_tile(const MoeGroupedParams& params, const Grou
     const std::int32_t expert = table.find(params.experts, index / params.gemm.tiles_n);
     const std::int32_t tiles = table.tiles[expert + 1] - table.tiles[expert];
     const std::int32_t inside = index - table.tiles[expert] * params.gemm.tiles_n;
-    const std::int32_t m = inside % tiles, offset = table.row[expert];
-    const std::int32_t rows = table.row[expert + 1] - offset - m * C.tile_m();
+    const GroupedRows all = table.rows_of(params, expert);
+    const std::int32_t m = inside % tiles, offset = all.begin;
+    const std::int32_t rows = all.end - offset - m * C.tile_m();
     const auto cta = static_cast<std::int32_t>(rank);
     const auto scale_tile = static_cast<std::int32_t>(grouped_scale_tile(offset, expert));
     const GroupedTileAt at = {expert, offset + m * C.tile_m() + cta * 128, rows_of_cta(rows, cta),

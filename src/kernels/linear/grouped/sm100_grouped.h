@@ -9,7 +9,8 @@
 namespace tilewright::kernels {
 
 /// Entries sm100_moe_STEM_gate_up_TILE and sm100_moe_STEM_down_TILE, tiles 1cta_n128 and 2cta_n256.
-/// For the rows r of expert e, which are offsets[e] to offsets[e + 1], with
+/// For the rows r of expert e, which are offsets[e] to offsets[e + 1], or the first counts[e] (at
+/// least 0, at most room; all of it without counts) from e * room on, with
 /// p[r,j] = s[r] sum_l a[r,l] sa[r,l/v] b[e,j,l] sb[e,j,l/v]:
 ///
 ///   gate_up   h[r,c] = w[r] swiglu(alphas[e,0] p[r, gate row c], alphas[e,1] p[r, up row c]),
@@ -26,10 +27,12 @@ namespace tilewright::kernels {
 /// other, scales in whole tiles for each.
 struct MoeGroupedParams {
   BlockScaledGemmParams gemm;
-  const std::int32_t* offsets;  ///< [experts + 1]
+  const std::int32_t* offsets;  ///< [experts + 1]; null: by room and counts
+  const std::int32_t* counts;   ///< [experts]; null: all room
   const float* alphas;          ///< gate_up [experts, 2], down [experts]; null: all 1
   const float* row_scales;      ///< s [rows]; null: all 1
   const float* row_weights;     ///< w [rows]; null: all 1. Of gate_up
+  std::int32_t room;            ///< rows from the first of an expert to the first of the next
   float limit;                  ///< of swiglu
   std::int32_t experts;
   std::int32_t a_box_rows;  ///< 8, 16, 32, 64 or 128: what few rows load at a time

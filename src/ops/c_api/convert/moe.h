@@ -62,7 +62,7 @@ struct Version<tw_moe_problem> {
 inline void assign(const tw_moe_problem& c, MoeProblem& p, const Where& at) {
   p.tokens = c.tokens;
   p.topk = c.topk;
-  p.routing = choose<MoeRouting>(c.routing, {{TW_MOE_ROUTING_GIVEN, MoeRouting::kGiven, "TW_MOE_ROUTING_GIVEN"}, {TW_MOE_ROUTING_LOGITS, MoeRouting::kLogits, "TW_MOE_ROUTING_LOGITS"}, {TW_MOE_ROUTING_HASH, MoeRouting::kHash, "TW_MOE_ROUTING_HASH"}}, at, "routing");
+  p.routing = choose<MoeRouting>(c.routing, {{TW_MOE_ROUTING_GIVEN, MoeRouting::kGiven, "TW_MOE_ROUTING_GIVEN"}, {TW_MOE_ROUTING_LOGITS, MoeRouting::kLogits, "TW_MOE_ROUTING_LOGITS"}, {TW_MOE_ROUTING_HASH, MoeRouting::kHash, "TW_MOE_ROUTING_HASH"}, {TW_MOE_ROUTING_GROUPED, MoeRouting::kGrouped, "TW_MOE_ROUTING_GROUPED"}, {TW_MOE_ROUTING_CONTIGUOUS, MoeRouting::kContiguous, "TW_MOE_ROUTING_CONTIGUOUS"}}, at, "routing");
   p.score = choose<MoeScore>(c.score, {{TW_MOE_SCORE_SOFTMAX, MoeScore::kSoftmax, "TW_MOE_SCORE_SOFTMAX"}, {TW_MOE_SCORE_SQRT_SOFTPLUS, MoeScore::kSqrtSoftplus, "TW_MOE_SCORE_SQRT_SOFTPLUS"}}, at, "score");
   p.normalize = c.normalize != 0;
   p.has_bias = c.has_bias != 0;
@@ -73,6 +73,7 @@ inline void assign(const tw_moe_problem& c, MoeProblem& p, const Where& at) {
   p.weight_after_down = c.weight_after_down != 0;
   p.out_dtype = choose<DType>(c.out_dtype, {{TW_BF16, DType::kBF16, "TW_BF16"}, {TW_F32, DType::kF32, "TW_F32"}}, at, "out_dtype");
   if (c.kernel != nullptr) p.kernel = c.kernel;
+  p.expected_tokens = c.expected_tokens;
 }
 
 template <>
@@ -98,6 +99,7 @@ inline void assign(const tw_moe_arguments& c, MoeArguments& p, const Where&) {
   p.out = c.out;
   p.workspace = c.workspace;
   p.stream = c.stream;
+  p.counts = c.counts;
 }
 
 }  // namespace tilewright::c_api

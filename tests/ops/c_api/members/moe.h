@@ -35,6 +35,7 @@ inline Changes changed_tw_moe_problem(const MoeProblem& x, const MoeProblem& y) 
   if (x.weight_after_down != y.weight_after_down) found.push_back("weight_after_down");
   if (x.out_dtype != y.out_dtype) found.push_back("out_dtype");
   if (x.kernel != y.kernel) found.push_back("kernel");
+  if (x.expected_tokens != y.expected_tokens) found.push_back("expected_tokens");
   return found;
 }
 
@@ -50,6 +51,7 @@ inline Changes changed_tw_moe_arguments(const MoeArguments& x, const MoeArgument
   if (x.out != y.out) found.push_back("out");
   if (x.workspace != y.workspace) found.push_back("workspace");
   if (x.stream != y.stream) found.push_back("stream");
+  if (x.counts != y.counts) found.push_back("counts");
   return found;
 }
 

@@ -33,6 +33,8 @@ TEST(CApiMembers, tw_moe_problem) {
   test.sets("topk", [](auto& c) { c.topk = 1002; }, [](const auto& p) { return p.topk == 1002; });
   test.sets("routing", [](auto& c) { c.routing = TW_MOE_ROUTING_LOGITS; }, [](const auto& p) { return p.routing == MoeRouting::kLogits; });
   test.sets("routing", [](auto& c) { c.routing = TW_MOE_ROUTING_HASH; }, [](const auto& p) { return p.routing == MoeRouting::kHash; });
+  test.sets("routing", [](auto& c) { c.routing = TW_MOE_ROUTING_GROUPED; }, [](const auto& p) { return p.routing == MoeRouting::kGrouped; });
+  test.sets("routing", [](auto& c) { c.routing = TW_MOE_ROUTING_CONTIGUOUS; }, [](const auto& p) { return p.routing == MoeRouting::kContiguous; });
   test.refuses("routing", [](auto& c) { c.routing = 77; });
   test.sets("score", [](auto& c) { c.score = TW_MOE_SCORE_SQRT_SOFTPLUS; }, [](const auto& p) { return p.score == MoeScore::kSqrtSoftplus; });
   test.refuses("score", [](auto& c) { c.score = 77; });
@@ -46,6 +48,7 @@ TEST(CApiMembers, tw_moe_problem) {
   test.sets("out_dtype", [](auto& c) { c.out_dtype = TW_F32; }, [](const auto& p) { return p.out_dtype == DType::kF32; });
   test.refuses("out_dtype", [](auto& c) { c.out_dtype = 77; });
   test.sets("kernel", [](auto& c) { c.kernel = "sentinel 13"; }, [](const auto& p) { return p.kernel == "sentinel 13"; });
+  test.sets("expected_tokens", [](auto& c) { c.expected_tokens = 1014; }, [](const auto& p) { return p.expected_tokens == 1014; });
 }
 
 TEST(CApiMembers, tw_moe_arguments) {
@@ -61,6 +64,7 @@ TEST(CApiMembers, tw_moe_arguments) {
   test.sets("out", [](auto& c) { c.out = at<void>(8); }, [](const auto& p) { return p.out == at<void>(8); });
   test.sets("workspace", [](auto& c) { c.workspace = at<void>(9); }, [](const auto& p) { return p.workspace == at<void>(9); });
   test.sets("stream", [](auto& c) { c.stream = at<void>(10); }, [](const auto& p) { return p.stream == at<void>(10); });
+  test.sets("counts", [](auto& c) { c.counts = at<const int32_t>(11); }, [](const auto& p) { return p.counts == at<const int32_t>(11); });
 }
 
 }  // namespace
