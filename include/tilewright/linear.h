@@ -19,9 +19,9 @@ namespace tilewright {
 enum class LinearActivations {
   kBf16,  ///< W4A16, W8A16: weights become bf16, exactly, at every number of rows
   kFp8,   ///< W4A8, W8A8: e4m3 at the FP8 rate; weights become e4m3 where that is faster
-  /// Of Moe on Blackwell: weights of 4 and 8 bits as they are, by NVFP4 activations if they are
-  /// NVFP4, by MXFP8 ones if they are MXFP4, or FP8 whose scales are powers of two. A linear layer
-  /// of that kind is BlockScaledLinear.
+  /// On Blackwell: weights of 4 and 8 bits as they are, by NVFP4 activations if they are NVFP4, by
+  /// MXFP8 ones if they are MXFP4, or FP8 whose scales are powers of two. x is bf16 and quantised
+  /// on the way; BlockScaledLinear takes one that is quantised already.
   kBlockScaled,
 };
 /// "bf16", "fp8", "block_scaled"
@@ -111,7 +111,9 @@ class LinearWeight {
 ///          so few that bf16 is as fast; NVFP4 weights whose product with their block scale e4m3
 ///          cannot hold are rounded to it (2.1 % relative rms; none for scales 1, 1.25, 1.5 times a
 ///          power of two, nor for FP8, nor for MXFP4 within 14 binades). docs/04-kernels.md has
-///          the table. A NaN or infinity in x stays in its row
+///          the table. Block-scaled activations: x is rounded to MXFP8 (mxfp8_ceil), or to NVFP4
+///          with a second scale for each row; weights are as they come; k at most 32768 and a
+///          multiple of 32, out bf16, no bias. A NaN or infinity in x stays in its row
 struct LinearProblem {
   std::int64_t m = 0;
   DType x_dtype = DType::kBF16;  ///< or kF8_E4M3, for weights prepared for fp8

@@ -4,6 +4,7 @@
 #include "formats/block_format.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,5 +25,11 @@ double rounding_doubt(const FormatSpec& format, double x, double error);
 /// Errors   InvalidArgument if an array does not have its shape
 void round_to_blocks(const BlockFormat& format, std::span<double> values, int64_t rows,
                      int64_t cols, int64_t quantized_cols);
+
+/// Likewise each row of [.., cols] by itself. A format with a tensor scale uses `encode_scale`, or
+/// if there is none, that which maps the row's largest magnitude to the top (1 if the row has a NaN
+/// or an infinity).
+void round_rows_to_blocks(const BlockFormat& format, std::span<double> values, int64_t cols,
+                          std::optional<float> encode_scale);
 
 }  // namespace tilewright::reference

@@ -259,7 +259,7 @@ TEST_F(MoeBlockScaledTest, WeightsThatDoNotFitAreRefused) {
       {"moe: gate of expert 0", "power of two"});
   reference::expect_invalid(
       [&] { LinearWeight::prepare(*device_, odd.source(), LinearActivations::kBlockScaled); },
-      {"BlockScaledLinear"});
+      {"power of two", "bf16 or fp8 activations"});
 }
 
 // The first test once more with asynchronous work done late and at random, and under `strict`.

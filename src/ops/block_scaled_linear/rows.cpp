@@ -22,7 +22,7 @@ std::uint8_t power_of_two(const HostWeight& weight, std::size_t block) {
   require(is_exact && exponent >= -126 && exponent <= 128, ErrorKind::kInvalidArgument,
           "block-scaled linear: the scale of rows from {} and columns from {} is {}; expected a "
           "power of two from 2^-127 to 2^127, as the tensor cores multiply it in. Requantise the "
-          "weight with such scales, or take Linear, which takes any.",
+          "weight with such scales, or prepare it for bf16 or fp8 activations, which take any.",
           block / blocks * kFp8Block, block % blocks * kFp8Block, scale);
   return static_cast<std::uint8_t>(exponent - 1 + 127);
 }

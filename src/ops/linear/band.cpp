@@ -2,6 +2,7 @@
 #include "kernels/linear/band/band.h"
 
 #include "base/error.h"
+#include "ops/linear/fp8_x.h"
 #include "ops/linear/kernel.h"
 #include "ops/linear/problem.h"
 #include "ops/operator/ceil_div.h"
@@ -35,13 +36,13 @@ class Band : public LinearKernel {
         most_tokens_(most_tokens),
         ctas_(ctas) {}
 
-  std::string obstacle(const LinearWeightInfo&, const LinearProblem& p) const override {
-    return p.x_dtype != DType::kBF16 ? "reads bf16 activations" : "";
-  }
+  std::string obstacle(const LinearWeightInfo&, const LinearProblem&) const override { return {}; }
   // On Blackwell it takes what no other kernel does.
   std::string device_obstacle(const device::DeviceInfo& device,
                               const LinearProblem& p) const override {
     std::string obstacle = LinearKernel::device_obstacle(device, p);
+    if (obstacle.empty() && p.x_dtype != DType::kBF16 && !is_blackwell(device))
+      return "reads bf16 activations";
     if (!obstacle.empty() || p.m <= kMostBandRows || is_blackwell(device)) return obstacle;
     return fmt::format("is for at most {} rows of x", kMostBandRows);
   }
@@ -60,6 +61,7 @@ class Band : public LinearKernel {
          .block = {static_cast<std::uint32_t>(tile.threads()), 1, 1},
          .cluster = cluster,
          .shared_bytes = static_cast<std::uint32_t>(tile.shared_bytes())}};
+    lay_out_widened_x(plan);
   }
 
   void run(const LinearCall& call) const override {
@@ -69,10 +71,11 @@ class Band : public LinearKernel {
     BandParams params = {};
     params.weights = call.weight.pointer_to<std::uint8_t>(call.weight.bricks);
     params.block_scales = call.weight.pointer_to<float>(call.weight.block_scales);
-    params.x = static_cast<const std::uint16_t*>(call.arguments.x);
+    const Bf16Rows x = run_widened_x(call);
+    params.x = x.rows;
     params.y = call.arguments.out;
     params.bias = p.has_bias ? call.arguments.bias : nullptr;
-    params.x_stride = p.x_stride;
+    params.x_stride = x.stride;
     params.y_stride = p.out_stride;
     params.matrix_bytes = call.weight.shape.bytes();
     params.m = static_cast<std::int32_t>(p.m);
@@ -86,7 +89,7 @@ class Band : public LinearKernel {
     params.limit = std::numeric_limits<float>::infinity();
     params.gate_slope = 1;
     params.cut = tile.cut(params.n, params.k);
-    call.launch(0, params);
+    call.launch(call.plan.launches.size() - 1, params);
   }
 
   double model_us(const device::DeviceInfo& device, const LinearWeightInfo& weight,
@@ -96,14 +99,15 @@ class Band : public LinearKernel {
     const double tokens = static_cast<double>(std::min<std::int64_t>(p.m, tile.tokens));
     const double format = weight.format == NumberFormat::kFp8 ? 1.3 : 1;
     const double steps = static_cast<double>(weight.k) / kernels::kBrickK / tile.cluster;
-    return step_cost_us(
-        {.bytes = linear_bytes(weight, p),
-         .bytes_per_s = is_blackwell(device) ? kBlackwellBytesPerS : 4.3e12,
-         .units = static_cast<double>(tile.units(p.m, weight.n)),
-         .slots = static_cast<double>(num_slots(device, tile)),
-         .steps = steps,
-         .step_us = format * std::max(0.46, 0.27 + 0.0138 * tokens) * (ctas_ == 2 ? 1 : 0.65),
-         .fixed_us = 3});
+    return widened_x_us(weight, p) +
+           step_cost_us({.bytes = linear_bytes(weight, p),
+                         .bytes_per_s = is_blackwell(device) ? kBlackwellBytesPerS : 4.3e12,
+                         .units = static_cast<double>(tile.units(p.m, weight.n)),
+                         .slots = static_cast<double>(num_slots(device, tile)),
+                         .steps = steps,
+                         .step_us = format * std::max(0.46, 0.27 + 0.0138 * tokens) *
+                                    (ctas_ == 2 ? 1 : 0.65),
+                         .fixed_us = 3});
   }
 
  private:

@@ -1,7 +1,9 @@
 #include "ops/linear/fp8_x.h"
 
 #include "kernels/quantize/activation_fp8.h"
+#include "kernels/quantize/widen_fp8.h"
 #include "ops/linear/problem.h"
+#include "ops/operator/ceil_div.h"
 #include "ops/operator/workspace.h"
 
 namespace tilewright::ops {
@@ -82,6 +84,45 @@ Fp8Rows run_fp8_x(const LinearCall& call) {
   params.code_order = kernels::CodeOrder::kOperand;
   call.launch(0, params);
   return {params.codes, params.code_stride_bytes, static_cast<const float*>(params.scales)};
+}
+
+void lay_out_widened_x(LinearPlan& plan) {
+  const LinearProblem& p = plan.problem;
+  if (is_x_quantised_here(p)) return;
+  const std::int64_t pieces = p.m * fp8_columns(plan.weight.k) / 16;
+  plan.launches.insert(plan.launches.begin(),
+                       {.step = "widen",
+                        .entry = "widen_fp8",
+                        .grid = {ctas_for(pieces, kernels::kWidenFp8Threads), 1, 1},
+                        .block = {kernels::kWidenFp8Threads, 1, 1}});
+  plan.workspace_bytes = align_workspace(static_cast<std::size_t>(2 * p.m * plan.weight.k));
+}
+
+Bf16Rows run_widened_x(const LinearCall& call) {
+  const LinearProblem& p = call.plan.problem;
+  const LinearWeightInfo& w = call.plan.weight;
+  if (is_x_quantised_here(p))
+    return {static_cast<const std::uint16_t*>(call.arguments.x), p.x_stride};
+  const bool is_by_row = has_row_scales(p);
+  auto* const out = static_cast<std::uint16_t*>(call.arguments.workspace);
+  const kernels::WidenFp8Params params = {
+      .codes = static_cast<const std::uint8_t*>(call.arguments.x),
+      .scales = call.arguments.x_scales,
+      .out = out,
+      .code_stride_bytes = p.x_stride,
+      .scale_row_stride = 1,
+      .scale_block_stride = is_by_row ? 0 : fp8_scale_rows(p.m),
+      .rows = static_cast<std::int32_t>(p.m),
+      .columns = static_cast<std::int32_t>(w.k),
+      .pieces = static_cast<std::int32_t>(fp8_columns(w.k) / 16)};
+  call.launch(0, params);
+  return {out, w.k};
+}
+
+double widened_x_us(const LinearWeightInfo& weight, const LinearProblem& p) noexcept {
+  if (is_x_quantised_here(p)) return 0;
+  constexpr double kLaunchUs = 2, kBytesPerUs = 7e6;  // a B200's
+  return kLaunchUs + 5 * static_cast<double>(p.m * weight.k) / kBytesPerUs;
 }
 
 double fp8_x_us(const LinearWeightInfo& weight, const LinearProblem& p) noexcept {

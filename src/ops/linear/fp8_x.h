@@ -23,4 +23,16 @@ Fp8Rows run_fp8_x(const LinearCall& call);
 /// Microseconds that it takes.
 double fp8_x_us(const LinearWeightInfo& weight, const LinearProblem& p) noexcept;
 
+/// Where bf16 rows lie that a kernel without e4m3 reads.
+struct Bf16Rows {
+  const std::uint16_t* rows = nullptr;
+  std::int64_t stride = 0;  ///< elements
+};
+
+/// The other way round, for kernels that read bf16: if x is e4m3, a first launch that makes bf16 of
+/// it, code times scale rounded once, and its workspace.
+void lay_out_widened_x(LinearPlan& plan);
+Bf16Rows run_widened_x(const LinearCall& call);
+double widened_x_us(const LinearWeightInfo& weight, const LinearProblem& p) noexcept;
+
 }  // namespace tilewright::ops

@@ -17,6 +17,7 @@ LinearKernelList make_kernels() {
   add_wide_bf16_kernels(list);
   add_wide_e4m3_kernels(list);
   add_tensor_bf16_kernels(list);
+  add_tensor_block_kernels(list);
   return list;
 }
 

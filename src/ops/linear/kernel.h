@@ -4,6 +4,7 @@
 #include "tilewright/linear.h"
 
 #include "device/kernel.h"
+#include "ops/linear/source.h"
 #include "ops/linear/weight.h"
 
 #include <cstdint>
@@ -43,6 +44,8 @@ class LinearKernel {
 
   /// Whether it reads weights as keeps_rows() has them, and not packed ones.
   virtual bool reads_rows() const { return false; }
+  /// Whether it reads weights prepared for block-scaled activations, and no others.
+  virtual bool is_block_scaled() const { return false; }
   /// Why it cannot do a complete problem on any device; empty if it can.
   virtual std::string obstacle(const LinearWeightInfo& weight, const LinearProblem& p) const = 0;
   /// Why not on this device.
@@ -73,10 +76,15 @@ void add_band_kernels(LinearKernelList& list);
 void add_wide_bf16_kernels(LinearKernelList& list);
 void add_wide_e4m3_kernels(LinearKernelList& list);
 void add_tensor_bf16_kernels(LinearKernelList& list);
+void add_tensor_block_kernels(LinearKernelList& list);
 
 /// Whether a device keeps such weights as rows [n, k], and not packed: bf16 on Blackwell, where the
 /// tensor cores take them as they are.
 bool keeps_rows(const device::DeviceInfo& device, NumberFormat format) noexcept;
+
+/// A weight as the kernels that are block-scaled read it: rows, and scales in tiles.
+/// Errors   InvalidArgument if a scale of kFp8 is no power of two
+StateOf<LinearWeight> prepare_scaled_rows(const Device& device, const HostWeight& weight);
 
 /// How a weight is packed.
 kernels::PackedShape packed_shape(const LinearWeightInfo& weight) noexcept;

@@ -51,9 +51,7 @@ LinearWeight::LinearWeight(std::shared_ptr<const State> state) noexcept
 LinearWeight LinearWeight::prepare(const Device& device, const LinearWeightSource& source,
                                    LinearActivations activations) {
   const device::Device& inner = opened(device);
-  require(activations != LinearActivations::kBlockScaled, ErrorKind::kInvalidArgument,
-          "linear: activations = block_scaled; expected bf16 or fp8. Take BlockScaledLinear.");
-  require(source.format != NumberFormat::kBf16 || activations == LinearActivations::kBf16,
+  require(source.format != NumberFormat::kBf16 || activations != LinearActivations::kFp8,
           ErrorKind::kInvalidArgument,
           "linear: a bf16 weight for fp8 activations; quantise it to fp8 first, or prepare it for "
           "bf16 activations");
@@ -62,6 +60,10 @@ LinearWeight LinearWeight::prepare(const Device& device, const LinearWeightSourc
           "and up, or two weights.");
   const ops::HostWeight host = ops::check_weight_source(source, &inner);
   const LinearWeightInfo info = {source.format, activations, host.n, host.k};
+  if (activations == LinearActivations::kBlockScaled) {
+    ops::check_linear_weight(info);
+    return LinearWeight(std::make_shared<const State>(ops::prepare_scaled_rows(device, host)));
+  }
   if (ops::keeps_rows(inner.info(), source.format)) {
     return LinearWeight(std::make_shared<const State>(
         State{device, info, ops::packed_shape(info), ops::word_order(activations), 1, 1,

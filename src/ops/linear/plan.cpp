@@ -16,10 +16,19 @@ namespace {
 // What speaks against a kernel, beyond its own obstacle.
 std::string find_obstacle(const LinearKernel& kernel, const device::DeviceInfo& device,
                           const LinearPlan& plan) {
+  const LinearActivations activations = plan.weight.activations;
+  if (!kernel.is_block_scaled() && activations == LinearActivations::kBlockScaled)
+    return "reads packed weights: prepare this one for bf16 or fp8 activations";
   std::string obstacle = kernel.obstacle(plan.weight, plan.problem);
   if (!obstacle.empty()) return obstacle;
   obstacle = kernel.device_obstacle(device, plan.problem);
   if (!obstacle.empty()) return obstacle;
+  if (kernel.is_block_scaled() && activations != LinearActivations::kBlockScaled) {
+    return fmt::format(
+        "reads weights as rows with their scales: prepare this one, packed for {}, "
+        "for block_scaled activations",
+        to_string(activations));
+  }
   if (keeps_rows(device, plan.weight.format) && !kernel.reads_rows())
     return "reads packed weights; on Blackwell bf16 ones are kept as rows";
   if (plan.problem.m == 0) return {};

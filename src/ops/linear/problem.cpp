@@ -1,5 +1,6 @@
 #include "ops/linear/problem.h"
 
+#include "kernels/moe/scatter.h"
 #include "ops/operator/problem_checks.h"
 
 namespace tilewright::ops {
@@ -7,12 +8,24 @@ namespace tilewright::ops {
 namespace {
 
 constexpr std::int64_t kMaxRows = std::int64_t{1} << 24, kMaxStride = std::int64_t{1} << 32;
+constexpr std::int64_t kMaxQuantisedColumns = kernels::kMoeScatterMaxColumns;
 
 void check_stride(ProblemChecks& checks, const char* field, std::int64_t stride, std::int64_t least,
                   DType dtype) {
   const std::int64_t step = 16 / linear_elem_bytes(dtype);
   checks.expect(stride >= least && stride <= kMaxStride && stride % step == 0, field, stride,
                 "a multiple of {} (16 bytes of {}) from {} to 2^32", step, to_string(dtype), least);
+}
+
+void check_block_scaled(ProblemChecks& checks, const LinearWeightInfo& weight) {
+  checks
+      .expect(weight.format != NumberFormat::kBf16, "format", weight.format,
+              "fp8, mxfp4 or nvfp4 for block_scaled activations")
+      .remedy("Quantise the weight, or prepare it for bf16 activations.");
+  checks
+      .expect(weight.k % 32 == 0 && weight.k <= kMaxQuantisedColumns, "k", weight.k,
+              "a multiple of 32 up to {} for block_scaled activations", kMaxQuantisedColumns)
+      .remedy("Pad the weight and x with zeros, or prepare it for bf16 activations.");
 }
 
 // Whether sizes and types are such that strides can be looked at.
@@ -23,10 +36,7 @@ bool check_numbers(ProblemChecks& checks, const LinearWeightInfo& weight, const 
                     p.activation_scales == ScaleSharing::kBlock,
                 "activation_scales", p.activation_scales, "auto, row or block");
   const bool is_fp8 = weight.activations == LinearActivations::kFp8;
-  checks
-      .expect(weight.activations != LinearActivations::kBlockScaled, "activations",
-              weight.activations, "bf16 or fp8")
-      .remedy("Take BlockScaledLinear.");
+  if (weight.activations == LinearActivations::kBlockScaled) check_block_scaled(checks, weight);
   return all_held(
       {checks.expect(weight.n > 0 && weight.n % 16 == 0, "n", weight.n, "a multiple of 16"),
        checks.expect(weight.k > 0 && weight.k % 16 == 0, "k", weight.k, "a multiple of 16"),
@@ -40,6 +50,12 @@ bool check_numbers(ProblemChecks& checks, const LinearWeightInfo& weight, const 
 }
 
 }  // namespace
+
+void check_linear_weight(const LinearWeightInfo& weight) {
+  ProblemChecks checks("linear");
+  if (weight.activations == LinearActivations::kBlockScaled) check_block_scaled(checks, weight);
+  checks.finish();
+}
 
 std::int64_t linear_elem_bytes(DType dtype) noexcept {
   return bits_per_elem(dtype) / 8;

@@ -18,6 +18,9 @@ std::int64_t fp8_scale_rows(std::int64_t m) noexcept;
 /// Errors   InvalidArgument naming field, value, rule and remedy
 LinearProblem complete_linear_problem(const LinearWeightInfo& weight, const LinearProblem& problem);
 
+/// Errors   InvalidArgument if no kernel can read such a weight
+void check_linear_weight(const LinearWeightInfo& weight);
+
 /// Bytes of the weight as it is stored, without padding.
 double linear_weight_bytes(const LinearWeightInfo& weight) noexcept;
 

@@ -1,7 +1,6 @@
 #include "reference/moe/moe.h"
 
 #include "base/error.h"
-#include "formats/block_scale.h"
 #include "reference/linear/linear.h"
 #include "reference/round.h"
 #include "reference/shape.h"
@@ -9,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <tuple>
 
 namespace tilewright::reference {
@@ -52,28 +50,6 @@ void round_rows_to_e4m3(std::span<double> values, int64_t cols, int64_t scale_co
   format.block_cols = static_cast<int>(scale_columns > 0 ? scale_columns : cols);
   const auto rows = static_cast<int64_t>(values.size()) / cols;
   round_to_blocks(format, values, rows, cols, cols);
-}
-
-// Each row by itself, under `encode_scale` or a G of its own.
-void round_rows_to_blocks(const BlockFormat& format, std::span<double> values, int64_t cols,
-                          std::optional<float> encode_scale) {
-  for (size_t at = 0; at < values.size(); at += cols) {
-    const auto row = values.subspan(at, cols);
-    const std::vector<float> narrow(row.begin(), row.end());
-    QuantizeOptions options;
-    if (format.has_tensor_scale) {
-      float amax = 0;
-      bool is_finite = true;
-      for (const float x : narrow) {
-        is_finite = is_finite && std::isfinite(x);
-        amax = std::max(amax, std::abs(x));
-      }
-      options.encode_scale =
-          encode_scale.value_or(is_finite ? tensor_encode_scale(format, amax) : 1.0f);
-    }
-    const auto rounded = dequantize(format, quantize(format, narrow, 1, cols, options));
-    std::copy_n(rounded.begin(), cols, row.begin());
-  }
 }
 
 // The tokens that visit one expert, and their routing weights.

@@ -8,6 +8,7 @@
 #include "reference/linear/weight.h"
 #include "tests/reference/inputs.h"
 
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -61,6 +62,17 @@ struct RandomWeight {
     source.scales = contiguous_view(static_cast<const void*>(scales.data()), source.scales.dtype,
                                     {(n + 127) / 128 * 128, (cols + 3) / 4 * 4});
     source.scale_order = ScaleOrder::k128x4;
+  }
+
+  /// Those of kFp8.
+  void make_scales_powers_of_two() {
+    if (format != NumberFormat::kFp8) return;
+    for (std::size_t i = 0; i < scales.size(); i += 4) {
+      float scale;
+      std::memcpy(&scale, &scales[i], 4);
+      scale = std::exp2(std::round(std::log2(scale)));
+      std::memcpy(&scales[i], &scale, 4);
+    }
   }
 
  private:
