@@ -426,7 +426,7 @@ typedef enum tw_number_format {
 typedef enum tw_linear_activations {
   TW_LINEAR_ACTIVATIONS_BF16 = 0, /* as they are */
   TW_LINEAR_ACTIVATIONS_FP8 = 1, /* rounded to e4m3 */
-  TW_LINEAR_ACTIVATIONS_BLOCK_SCALED = 2 /* of experts on Blackwell: NVFP4 by NVFP4 weights, MXFP8 by others */
+  TW_LINEAR_ACTIVATIONS_BLOCK_SCALED = 2 /* on Blackwell: NVFP4 by NVFP4 weights, MXFP8 by others */
 } tw_linear_activations;
 
 /* The order of one-byte block scales in memory. */

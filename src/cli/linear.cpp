@@ -13,9 +13,11 @@
 #include "verify/linear_check.h"
 #include "verify/linear_data.h"
 #include "verify/linear_device.h"
+#include "verify/swiglu_linear.h"
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -32,14 +34,18 @@ struct LinearArgs {
                      scales = "auto", out;
   std::int64_t m = 16, n = 512, k = 512, rows = 64;
   bool f32 = false, check = false, accuracy = false;
+  bool is_swiglu = false, quantises_out = false;
+  double swiglu_limit = std::numeric_limits<double>::infinity();
   PlanArgs plan;
   int runs = 20;
 };
 
 LinearWeightData make_weight(const LinearArgs& args, NumberFormat format) {
-  if (!args.input.empty()) return load_weight(args.input, args.weight, format);
-  LinearWeightData data =
-      quantise_weight(format, draw_normal_floats(args.n * args.k, 1), args.n, args.k);
+  // Tensor cores multiply block scales in that are powers of two.
+  const bool has_pow2_scales = args.activations == "block_scaled";
+  if (!args.input.empty()) return load_weight(args.input, args.weight, format, has_pow2_scales);
+  LinearWeightData data = quantise_weight(format, draw_normal_floats(args.n * args.k, 1), args.n,
+                                          args.k, has_pow2_scales);
   data.origin = "N(0,1)";
   return data;
 }
@@ -75,7 +81,9 @@ std::vector<float> make_x(const LinearArgs& args, std::int64_t k, std::int64_t& 
 }
 
 LinearActivations parse_activations(const std::string& text) {
-  return text == "fp8" ? LinearActivations::kFp8 : LinearActivations::kBf16;
+  return text == "fp8"            ? LinearActivations::kFp8
+         : text == "block_scaled" ? LinearActivations::kBlockScaled
+                                  : LinearActivations::kBf16;
 }
 
 LinearProblem make_problem(const LinearArgs& args, std::int64_t m) {
@@ -180,6 +188,39 @@ void run_linear(const LinearArgs& args, Context& context) {
   context.json ? print_json(report) : print_linear(report, context.style());
 }
 
+// Gate and up of n columns each by the block-scaled operator, whose epilogue has the SwiGLU.
+void run_swiglu(const LinearArgs& args, Context& context) {
+  require(args.input.empty() && args.out.empty() && !args.f32, ErrorKind::kInvalidArgument,
+          "linear: --swiglu draws gate and up and writes bf16 or codes; expected no --input, --out "
+          "or --f32");
+  request_counts();
+  const Device device = Device::open(context.device);
+  std::int64_t m = 0;
+  const std::vector<float> x = make_x(args, args.k, m);
+  json report = {{"device", device.description()}, {"weight", "N(0,1)"}};
+  BlockScaledProblem problem = {.m = m, .kernel = args.kernel, .swiglu_limit = args.swiglu_limit};
+  const NumberFormat format = parse_number_format(args.format);
+  if (args.quantises_out)
+    problem.out_dtype = format == NumberFormat::kNvfp4 ? DType::kF4 : DType::kF8_E4M3;
+  const BlockScaledPlan plan =
+      plan_block_scaled_linear(device, {format, 2 * args.n, args.k, true}, problem);
+  report["plan"] = plan_json(plan, args.plan, context);
+  if (!args.plan.only) {
+    const GateAndUp weights(format, args.n, args.k);
+    const BlockScaledLinear linear(BlockScaledWeight::prepare(device, weights.source()), problem);
+    SwigluRun run(device, weights, x, linear.plan());
+    run.run(linear);
+    device.synchronize();
+    if (const json counts = take_counts(device); !counts.is_null()) report["counted"] = counts;
+    if (args.check) {
+      const SwigluErrors checked = run.check(args.rows);
+      report["error"] = to_json(checked);
+      context.exit_status = checked.is_ok() ? 0 : 1;
+    }
+  }
+  context.json ? print_json(report) : print_linear(report, context.style());
+}
+
 // The kernel of that name, or if the device has none such, of FP8 activations the one that it takes
 // for them, else none.
 std::optional<std::string> accuracy_kernel(const Device& device, const LinearWeightData& data,
@@ -269,10 +310,14 @@ void add_options(CLI::App& command, LinearArgs& args) {
       ->capture_default_str()
       ->type_name("FORMAT")
       ->check(quiet(CLI::IsMember({"bf16", "fp8", "mxfp4", "nvfp4"})));
-  command.add_option("--activations", args.activations, "bf16 (W4A16) or fp8 (W4A8)")
+  command
+      .add_option(
+          "--activations", args.activations,
+          "bf16 (W4A16), fp8 (W4A8), or block_scaled: on Blackwell, x in NVFP4 by nvfp4, in "
+          "MXFP8 by mxfp4 and fp8")
       ->capture_default_str()
       ->type_name("TYPE")
-      ->check(quiet(CLI::IsMember({"bf16", "fp8"})));
+      ->check(quiet(CLI::IsMember({"bf16", "fp8", "block_scaled"})));
   command
       .add_option("--activation-scales", args.scales,
                   "of fp8 activations: one for a row, or for a block of 128 of it")
@@ -305,6 +350,13 @@ void add_linear(CLI::App& app, Context& context) {
   command->add_option("--out", args->out, "write the result as float32 .npy")->type_name("FILE");
   command->add_flag("--check", args->check, "compare with float64");
   add_plan_options(*command, args->plan);
+  command->add_flag("--swiglu", args->is_swiglu,
+                    "on Blackwell: silu(x gate^T) * (x up^T) of a gate and up of n rows each");
+  command->add_option("--swiglu-limit", args->swiglu_limit, "of gate and up; none if left out")
+      ->type_name("LIMIT")
+      ->check(quiet(CLI::PositiveNumber));
+  command->add_flag("--quantised-out", args->quantises_out,
+                    "of --swiglu: NVFP4 of nvfp4 weights, MXFP8 of others, instead of bf16");
   command->add_flag("--accuracy", args->accuracy, "every format and kernel on this weight");
   command->add_option("--runs", args->runs, "timed runs on a GPU")
       ->capture_default_str()
@@ -314,8 +366,10 @@ void add_linear(CLI::App& app, Context& context) {
       "For example:\n"
       "  tilewright linear --m 8 --n 7168 --k 7168 --plan\n"
       "  tilewright linear --input model.safetensors --weight layers.0.ffn.w1.weight --check\n"
-      "  tilewright linear --m 64 --activations fp8 --check");
+      "  tilewright linear --m 64 --activations fp8 --check\n"
+      "  tilewright linear --m 64 --swiglu --check --device sim:b200");
   command->callback([args, &context] {
+    if (args->is_swiglu) return run_swiglu(*args, context);
     args->accuracy ? run_accuracy(*args, context) : run_linear(*args, context);
   });
 }

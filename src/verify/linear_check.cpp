@@ -3,6 +3,7 @@
 #include "base/thread_pool.h"
 #include "reference/error_bound.h"
 #include "reference/linear/weight.h"
+#include "reference/round.h"
 #include "verify/stored_rows.h"
 
 #include <algorithm>
@@ -86,16 +87,6 @@ class Comparison {
   bool has_bound_;
 };
 
-nlohmann::json errors_json(const LinearErrors& e) {
-  const auto finite = [](double x) { return std::isfinite(x) ? x : 1e300; };
-  return {{"reference", e.reference},
-          {"max_abs", finite(e.max_abs)},
-          {"relative_rms", finite(e.relative_rms)},
-          {"worst_tile_rms", finite(e.worst_tile_rms)},
-          {"cosine", std::isfinite(e.cosine) ? e.cosine : 0.0},
-          {"worst_of_bound", finite(e.worst_of_bound)}};
-}
-
 }  // namespace
 
 bool LinearReport::is_ok() const noexcept {
@@ -109,6 +100,7 @@ LinearReport check_linear(const LinearWeightData& weight, const LinearPlan& plan
   const StoredRows stored(weight.source);
   const std::int64_t rows = std::min(plan.problem.m, max_rows), n = stored.n(), k = stored.k();
   const bool is_fp8 = plan.kernel.find("e4m3") != std::string::npos;
+  const bool is_block_scaled = plan.weight.activations == LinearActivations::kBlockScaled;
   const std::span<const float> some = x.first(static_cast<std::size_t>(rows * k));
   const std::vector<double> exact_x(some.begin(), some.end());
   const bool is_bf16 = plan.problem.out_dtype == DType::kBF16;
@@ -130,6 +122,14 @@ LinearReport check_linear(const LinearWeightData& weight, const LinearPlan& plan
                       });
     report.dequantised = Comparison("dequantised weight", arithmetic, false)
                              .run(rows, n, k, exact_x, out, dequantised);
+  } else if (is_block_scaled) {
+    const bool is_nvfp4 = plan.weight.format == NumberFormat::kNvfp4;
+    std::vector<double> rounded = exact_x;
+    reference::round_rows_to_blocks(is_nvfp4 ? kNvfp4 : kMxfp8Ceil, rounded, k, std::nullopt);
+    report.same = Comparison(is_nvfp4 ? "NVFP4 x" : "MXFP8 x", arithmetic, true)
+                      .run(rows, n, k, rounded, out, dequantised);
+    report.dequantised = Comparison("dequantised weight", arithmetic, false)
+                             .run(rows, n, k, exact_x, out, dequantised);
   } else {
     report.same = Comparison("dequantised weight", arithmetic, true)
                       .run(rows, n, k, exact_x, out, dequantised);
@@ -144,12 +144,22 @@ LinearReport check_linear(const LinearWeightData& weight, const LinearPlan& plan
   return report;
 }
 
+nlohmann::json to_json(const LinearErrors& e) {
+  const auto finite = [](double x) { return std::isfinite(x) ? x : 1e300; };
+  return {{"reference", e.reference},
+          {"max_abs", finite(e.max_abs)},
+          {"relative_rms", finite(e.relative_rms)},
+          {"worst_tile_rms", finite(e.worst_tile_rms)},
+          {"cosine", std::isfinite(e.cosine) ? e.cosine : 0.0},
+          {"worst_of_bound", finite(e.worst_of_bound)}};
+}
+
 nlohmann::json to_json(const LinearReport& r) {
-  nlohmann::json out = errors_json(r.same);
+  nlohmann::json out = to_json(r.same);
   out["rows"] = r.rows;
   out["ok"] = r.is_ok();
-  out["dequantised"] = errors_json(r.dequantised);
-  if (!r.original.reference.empty()) out["original"] = errors_json(r.original);
+  out["dequantised"] = to_json(r.dequantised);
+  if (!r.original.reference.empty()) out["original"] = to_json(r.original);
   return out;
 }
 

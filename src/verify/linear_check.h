@@ -39,6 +39,7 @@ LinearReport check_linear(const LinearWeightData& weight, const LinearPlan& plan
                           std::span<const float> x, std::span<const double> out,
                           std::int64_t max_rows);
 
+nlohmann::json to_json(const LinearErrors& errors);
 nlohmann::json to_json(const LinearReport& report);
 
 }  // namespace tilewright::cli

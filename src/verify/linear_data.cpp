@@ -91,7 +91,7 @@ std::vector<float> draw_normal_floats(std::int64_t count, std::uint64_t seed) {
 }
 
 LinearWeightData quantise_weight(NumberFormat format, std::vector<float> weights, std::int64_t n,
-                                 std::int64_t k) {
+                                 std::int64_t k, bool has_pow2_scales) {
   LinearWeightData data;
   data.n = n;
   data.k = k;
@@ -105,7 +105,8 @@ LinearWeightData quantise_weight(NumberFormat format, std::vector<float> weights
     data.source.values = view_of(data.values, DType::kBF16, {n, k});
   } else {
     const bool is_fp8 = format == NumberFormat::kFp8, is_nvfp4 = format == NumberFormat::kNvfp4;
-    const BlockFormat& block = is_fp8 ? kFp8Block128x128 : is_nvfp4 ? kNvfp4 : kMxfp4;
+    const BlockFormat& fp8 = has_pow2_scales ? kFp8Block128x128Ue8m0 : kFp8Block128x128;
+    const BlockFormat& block = is_fp8 ? fp8 : is_nvfp4 ? kNvfp4 : kMxfp4;
     const QuantizedTensor q = quantize(block, weights, n, k);
     data.scales = q.scales;
     if (is_fp8) {
@@ -113,8 +114,8 @@ LinearWeightData quantise_weight(NumberFormat format, std::vector<float> weights
         data.values.insert(data.values.end(), q.codes.begin() + row * q.padded_cols,
                            q.codes.begin() + row * q.padded_cols + k);
       data.source.values = view_of(data.values, DType::kF8_E4M3, {n, k});
-      data.source.scales =
-          view_of(data.scales, DType::kF32, {q.padded_rows / 128, q.padded_cols / 128});
+      data.source.scales = view_of(data.scales, has_pow2_scales ? DType::kF8_E8M0 : DType::kF32,
+                                   {q.padded_rows / 128, q.padded_cols / 128});
     } else {
       require(k % block.block_cols == 0, ErrorKind::kInvalidArgument,
               "linear: k = {}; expected a multiple of {} for {}", k, block.block_cols,
@@ -131,19 +132,20 @@ LinearWeightData quantise_weight(NumberFormat format, std::vector<float> weights
 }
 
 LinearWeightData load_weight(const SafetensorsModel& file, const std::string& name,
-                             NumberFormat format) {
+                             NumberFormat format, bool has_pow2_scales) {
   if (!file.contains(name) && file.contains(name + "_packed"))
     return load_quantised(file, name + "_packed", name);
   const ConstTensorView view = file.tensor(name);
   if (bits_per_elem(view.dtype) <= 8) return load_quantised(file, name, name);
   require(view.shape.size() == 2, ErrorKind::kInvalidArgument,
           "linear: {} has shape {}; expected [n, k]", name, shape_text(view.shape));
-  return quantise_weight(format, to_floats(view, name), view.shape[0], view.shape[1]);
+  return quantise_weight(format, to_floats(view, name), view.shape[0], view.shape[1],
+                         has_pow2_scales);
 }
 
-LinearWeightData load_weight(const std::string& path, const std::string& name,
-                             NumberFormat format) {
-  LinearWeightData data = load_weight(SafetensorsModel(path), name, format);
+LinearWeightData load_weight(const std::string& path, const std::string& name, NumberFormat format,
+                             bool has_pow2_scales) {
+  LinearWeightData data = load_weight(SafetensorsModel(path), name, format, has_pow2_scales);
   data.origin = path + ": " + name;
   return data;
 }

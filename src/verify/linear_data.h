@@ -27,8 +27,9 @@ struct LinearWeightData {
 };
 
 /// Rounds weights [n, k] to a format, by the rules of formats/block_scale.h (bf16: nearest even).
+/// `has_pow2_scales`: those of kFp8 are powers of two.
 LinearWeightData quantise_weight(NumberFormat format, std::vector<float> weights, std::int64_t n,
-                                 std::int64_t k);
+                                 std::int64_t k, bool has_pow2_scales = false);
 
 /// N(0,1) rounded to bf16; the same for the same seed everywhere.
 std::vector<float> draw_normal_floats(std::int64_t count, std::uint64_t seed);
@@ -42,8 +43,9 @@ std::vector<float> draw_normal_floats(std::int64_t count, std::uint64_t seed);
 /// where "the scale" of layers.0.w1.weight is layers.0.w1.scale. Others (BF16, F16, F32) are
 /// rounded to `format`.
 /// Errors   InvalidArgument naming what is missing
-LinearWeightData load_weight(const std::string& file, const std::string& name, NumberFormat format);
+LinearWeightData load_weight(const std::string& file, const std::string& name, NumberFormat format,
+                             bool has_pow2_scales = false);
 LinearWeightData load_weight(const SafetensorsModel& file, const std::string& name,
-                             NumberFormat format);
+                             NumberFormat format, bool has_pow2_scales = false);
 
 }  // namespace tilewright::cli

@@ -27,6 +27,7 @@ constexpr const char* kDecode = "SimTest/AttentionDecodeRunTest.EveryTypeAtEvery
 constexpr const char* kEmpty = "SimTest/AttentionDecodeRunTest.RaggedLengths/b200";
 constexpr const char* kE4m3 = "SimTest/AttentionE4m3Test.WindowSoftcapSinkAndGroups/b200";
 constexpr const char* kLinear = "SimTest/LinearRunTest.TensorMemoryKernelsForBf16/b200";
+constexpr const char* kBlocks = "SimTest/LinearRunTest.BlockScaledKernels/b200";
 constexpr const char* kSwiglu = "BlockScaledLinearTest.SwigluOfGateAndUp";
 constexpr const char* kTiles = "SimTest/AttentionE4m3Test.TilesThatAreDrawn/b200";
 INSTANTIATE_TEST_SUITE_P(SimTest, BlackwellTimingTest,
@@ -41,6 +42,9 @@ INSTANTIATE_TEST_SUITE_P(SimTest, BlackwellTimingTest,
                                            TimingCase{"StrictLinear", kStrictTiming, kLinear},
                                            TimingCase{"LateLinear", kLateTiming, kLinear},
                                            TimingCase{"RandomLinear", kRandomTiming, kLinear},
+                                           TimingCase{"StrictBlocks", kStrictTiming, kBlocks},
+                                           TimingCase{"LateBlocks", kLateTiming, kBlocks},
+                                           TimingCase{"RandomBlocks", kRandomTiming, kBlocks},
                                            TimingCase{"StrictSwiglu", kStrictTiming, kSwiglu},
                                            TimingCase{"LateSwiglu", kLateTiming, kSwiglu},
                                            TimingCase{"RandomSwiglu", kRandomTiming, kSwiglu}),

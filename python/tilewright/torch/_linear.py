@@ -39,7 +39,8 @@ class Linear(torch.nn.Module):
 
     weight       bfloat16 [n, k], or a Weight in another format
     bias         fp32 [n]
-    activations  "bf16", or "fp8" to round x to e4m3 where that is faster
+    activations  "bf16", or "fp8" to round x to e4m3 where that is faster; "block_scaled" on Blackwell:
+                 NVFP4 by "nvfp4" weights, MXFP8 by "mxfp4" and "fp8" ones; no bias
     out_dtype    torch.bfloat16 or torch.float32
 
     The prepared weight lies on the device of the given one and stays there; it is no parameter,
