@@ -16,7 +16,7 @@ namespace {
 const Sm100KernelUnderTest kStageB = {"attention_sm100_stage_b", stage_b_tile};
 const Sm100KernelUnderTest kStageC = {"attention_sm100_stage_c", stage_c_tile};
 
-const Sm100KernelUnderTest kStageE = {"attention_sm100_stage_e", stage_e_tile, 8.9e-5};
+const Sm100KernelUnderTest kStageE = {"attention_sm100_stage_e", stage_e_tile};
 const Sm100KernelUnderTest kStageF = {.stem = "attention_sm100_stage_f",
                                       .tile = stage_f_tile,
                                       .ctas = [](int) { return 2; },

@@ -4,24 +4,48 @@
 
 #include "kernels/attention/mask.h"
 #include "ptx/math.h"
+#include "ptx/packed_math.h"
 #include "tile/row_end.h"
 
 #include <cstdint>
 
 namespace tilewright::tile {
 
-/// 2^x by fused multiply-adds, for x <= 8, off by at most 8.9e-5: the multiply-add units do 128 a
-/// clock, the special-function units 16. The integer part of x goes straight into the exponent:
-/// added to 1.5 * 2^23 and rounded down, it stands in the lowest bits. What is below 2^-127 becomes
-/// that.
-__device__ inline float ex2_cubic(float x) {
-  constexpr float kShift = 12582912.0f;
-  const float clamped = fmaxf(x, -127.0f), shifted = __fadd_rd(clamped, kShift);
-  const float fraction = clamped - (shifted - kShift);
-  float y = fmaf(fraction, 0.07711909f, 0.22756439f);
-  y = fmaf(fraction, y, 0.69514614f);
-  y = fmaf(fraction, y, 1.0f);
-  return __uint_as_float(__float_as_uint(y) + (__float_as_uint(shifted) << 23));
+/// The largest number of a row and `largest`.
+template <int Chunks>
+__device__ float largest_of_row(const float (&s)[Chunks][32], float largest) {
+  float top[4] = {largest, largest, largest, largest};
+#pragma unroll
+  for (int i = 0; i < Chunks * 32; i += 2)
+    top[i / 2 % 4] = ptx::max3_f32(top[i / 2 % 4], s[i / 32][i % 32], s[i / 32][i % 32 + 1]);
+  return fmaxf(ptx::max3_f32(top[0], top[1], top[2]), top[3]);
+}
+
+__device__ inline float2 powers_by_unit(float2 x) {
+  return make_float2(ptx::ex2_approx_ftz_f32(x.x), ptx::ex2_approx_ftz_f32(x.y));
+}
+/// All powers by the special function unit; polynomial.h has another.
+struct NoPolynomial {
+  static constexpr int kEvery = 1;
+  static __device__ float2 powers(float2 x) { return powers_by_unit(x); }
+};
+
+/// s becomes 2^(scale * s + offset); returns the sum. Every Polynomial::kEvery-th pair of powers is
+/// Polynomial::powers().
+template <class Polynomial = NoPolynomial, int Chunks>
+__device__ float exponentiate_row(float (&s)[Chunks][32], float scale, float offset) {
+  float2 part[2] = {};
+#pragma unroll
+  for (int i = 0; i < Chunks * 16; ++i) {
+    float* const x = &s[i / 16][i % 16 * 2];
+    const float2 power = ptx::fma_rn_f32x2(make_float2(x[0], x[1]), make_float2(scale, scale),
+                                           make_float2(offset, offset));
+    const float2 y = i % Polynomial::kEvery == Polynomial::kEvery - 1 ? Polynomial::powers(power)
+                                                                      : powers_by_unit(power);
+    x[0] = y.x, x[1] = y.y;
+    part[i % 2] = ptx::add_rn_f32x2(part[i % 2], y);
+  }
+  return (part[0].x + part[0].y) + (part[1].x + part[1].y);
 }
 
 /// With a softcap: tanh(s * scale / softcap); scale_log2 brings that to units of log2.
@@ -52,20 +76,11 @@ struct RowSoftmax {
     return reference == -INFINITY ? 0.0f : reference * scale;
   }
 
-  /// The largest score so far.
-  template <int Chunks>
-  __device__ float largest(const float (&s)[Chunks][32]) const {
-    float top[4] = {reference, reference, reference, reference};
-#pragma unroll
-    for (int i = 0; i < Chunks * 32; ++i) top[i % 4] = fmaxf(top[i % 4], s[i / 32][i % 32]);
-    return fmaxf(fmaxf(top[0], top[1]), fmaxf(top[2], top[3]));
-  }
-
   /// Takes the largest of a tile's scores in. True for all rows of a warp or none: then sums and
   /// results so far are to be multiplied with `factor`.
   template <int Chunks>
   __device__ bool raise(const float (&s)[Chunks][32], float scale, float& factor) {
-    return raise_to(largest(s), scale, factor);
+    return raise_to(largest_of_row(s, reference), scale, factor);
   }
   __device__ bool raise_to(float largest, float scale, float& factor) {
     // A difference of two infinities is no growth: NaN compares false.
@@ -78,21 +93,10 @@ struct RowSoftmax {
     return true;
   }
 
-  /// s becomes exp2(scale * s - base), and goes into the sum. Every CubicShare-th power is a cubic,
-  /// 0 for none.
-  template <int CubicShare = 0, int Chunks>
+  /// s becomes exp2(scale * s - base), and goes into the sum.
+  template <class Polynomial = NoPolynomial, int Chunks>
   __device__ void exponentiate(float (&s)[Chunks][32], float scale) {
-    const float minus_base = -base(scale);
-    float part[4] = {};
-#pragma unroll
-    for (int i = 0; i < Chunks * 32; ++i) {
-      float& x = s[i / 32][i % 32];
-      const bool by_cubic = CubicShare > 0 && i % max(CubicShare, 1) == CubicShare - 1;
-      x = fmaf(x, scale, minus_base);
-      x = by_cubic ? ex2_cubic(x) : ptx::ex2_approx_ftz_f32(x);
-      part[i % 4] += x;
-    }
-    sum += (part[0] + part[1]) + (part[2] + part[3]);
+    sum += exponentiate_row<Polynomial>(s, scale, -base(scale));
   }
 };
 

@@ -30,12 +30,13 @@
 //
 // Powers: 16 a cycle against 128 multiply-adds. 128 x 128 scores take 1024 cycles of the special
 // function unit, the products 512 at head_dim 64 and 1024 at 128, so that a share of the powers
-// goes to a cubic on the fraction, whose error, 8.9e-5, P's rounding to 2^-9 hides.
+// goes to a polynomial of degree 5, two numbers an instruction, as exact as the unit.
 //
 // Registers: 192 for softmax threads, 80 for correction, 48 for the rest.
 // Limit: at head_dim 128 1024 cycles of the tensor core a tile, 896 of powers, 600 of shared memory
 // (B of both products once for each tile). Counts and bounds beside stage C: README.md.
 // Sources: FlashAttention-4 (arXiv 2603.05451), its kernel for sm_100.
+#include "kernels/attention_sm100/polynomial.h"
 #include "kernels/attention_sm100/stage_e_two_tiles.h"
 #include "kernels/attention_sm100/tiles_in_flight.h"
 #include "tile/entry.h"
@@ -50,7 +51,7 @@ constexpr int kSoftmaxRegisters = 192, kCorrectionRegisters = 80, kOtherRegister
 template <class Element, int HeadDim>
 struct Kernel : tile::TilesInFlight<kTiles, HeadDim> {
   static constexpr int kBoxes = HeadDim / tile::kBoxElems;
-  static constexpr int kCubicShare = HeadDim == 64 ? 8 : 16;
+  using Polynomial = tile::EveryPairByPolynomial<HeadDim == 64 ? 4 : 8>;
   static constexpr int kColumns = 512;
   using Base = tile::TilesInFlight<kTiles, HeadDim>;
   using Base::correct, Base::results, Base::rows_of, Base::scores;
@@ -179,7 +180,7 @@ struct Kernel : tile::TilesInFlight<kTiles, HeadDim> {
       }
       shared.factors[t][row] = factor;
       tile::hand_over_tensor_memory(factor_barrier);
-      softmax.template exponentiate<kCubicShare>(s, params.scale_log2);
+      softmax.template exponentiate<Polynomial>(s, params.scale_log2);
       tile::store_operand<Element>(own, s);
       ptx::tcgen05_wait_st_sync_aligned();
       if (t == 0 && n + 1 == keys.end) {

@@ -6,7 +6,7 @@
 namespace tilewright::kernels {
 
 /// Entries attention_sm100_stage_e_{bf16,f16}_d{64,128}: as stage C, with two tiles of rows a CTA.
-/// Every eighth power at head_dim 64 and every sixteenth at 128 is a cubic, off by 8.9e-5.
+/// Every fourth pair of powers at head_dim 64 and every eighth at 128 goes through a polynomial.
 inline constexpr AttentionSupport kStageESupport = {.max_head_dim = 128,
                                                     .has_lse = true,
                                                     .has_window = true,

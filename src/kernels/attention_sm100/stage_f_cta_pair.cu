@@ -41,17 +41,17 @@
 // Counted, cycles of an SM for 128 keys and its rows (bf16, full attention; README.md):
 //
 //   head_dim, stage    rows               tensor   special   issue   shared memory   KiB by TMA
-//   256, C             128                  2048      1024     753            2560          128
-//   256, F             128                  2048      1024     693            1536           64
-//   512, C             128, half of O       3072      1024     815            4096          192
-//   512, F             64                   2048       512     480            2696          128
+//   256, C             128                  2048      1024     563            2560          128
+//   256, F             128                  2048      1024     503            1536           64
+//   512, C             128, half of O       3072      1024     625            4096          192
+//   512, F             64                   2048       512     386            2696          128
 //
 // C's times add up, shared memory's and the special function unit's; here the largest counts: 3584
 // -> 2048 and 5120 -> 2696. At head_dim 512 shared memory remains the limit: copies write for 1024
 // cycles, the tensor core reads K and V for 1024, the rest is P and the other half of Q.
 // At head_dim 128 a pair would bring stage E's 1032 cycles of shared memory to 648 and its TMA
 // bytes to half, but the tensor core's 1024 stay; at 64 the special function unit is the limit,
-// with 896. So it begins at 256.
+// with 768. So it begins at 256.
 // Sources: PTX ISA, tcgen05 data path layouts A and B; FlashMLA for M = 128 with 512 columns;
 // FlashAttention-4 uses pairs at head_dim 128 and 192 too.
 #include "kernels/attention_sm100/stage_f_cta_pair.h"
@@ -297,7 +297,7 @@ struct Kernel {
       const auto part = static_cast<std::int32_t>(threadIdx.x / kRows);
       tile::hide_row_keys(s, visible, n * tile::kKeys + part * kOwnKeys);
     }
-    float largest = softmax.largest(s);
+    float largest = tile::largest_of_row(s, softmax.reference);
     if constexpr (kIsHalved)
       largest = fmaxf(largest, tile::exchange_in_row(shared.exchanged, step, largest));
     if (softmax.raise_to(largest, params.scale_log2, factor) && step > 0) {

@@ -35,8 +35,8 @@
 // Counted, cycles of an SM for 64 tokens and 128 heads (bf16, DeepSeek's pages):
 //
 //   stage                    tensor   special   issue   shared memory   KiB gathered
-//   D, half of the columns     1536       512    1810            2944             36
-//   G, half of the heads       1024       256    1027            1672             18
+//   D, half of the columns     1536       512    1714            2944             36
+//   G, half of the heads       1024       256     979            1672             18
 //
 // D's shared memory and special function unit take turns, 3456; here the largest counts. Limit: a
 // tile goes through four hands, and two are in flight, so that the bound wants the four within
@@ -205,7 +205,7 @@ struct Kernel {
     float s[1][32], factor;
     tile::load_row(s, own + step % 2 * kScores);
     tile::hide_missing(s[0], work.list, step * kKeys + part * kOwnKeys);
-    const float own_largest = softmax.largest(s);
+    const float own_largest = tile::largest_of_row(s, softmax.reference);
     const float largest =
         fmaxf(own_largest, tile::exchange_in_row(shared.exchanged, step, own_largest));
     if (softmax.raise_to(largest, scale, factor) && step > 0) {

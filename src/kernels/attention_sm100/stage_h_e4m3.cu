@@ -16,12 +16,15 @@
 //
 // Limit and counts: README.md.
 #include "arch/instruction_descriptor.h"
+#include "kernels/attention_sm100/polynomial.h"
 #include "kernels/attention_sm100/stage_h_e4m3.h"
 #include "kernels/attention_sm100/tiles_in_flight.h"
 #include "ptx/convert_fp8.h"
 #include "ptx/store_shared.h"
 #include "ptx/tcgen05_mma.h"
 #include "tile/entry.h"
+
+#include <type_traits>
 
 namespace tilewright::kernels {
 namespace {
@@ -42,10 +45,7 @@ struct CodeSoftmax {
 
   // All rows of a warp or none: true if results so far are to be multiplied with `factor`.
   __device__ bool raise(const float (&s)[4][32], float scale, float& factor) {
-    float top[4] = {s[0][0], s[0][1], s[0][2], s[0][3]};
-#pragma unroll
-    for (int i = 4; i < 128; ++i) top[i % 4] = fmaxf(top[i % 4], s[i / 32][i % 32]);
-    const float largest = fmaxf(fmaxf(top[0], top[1]), fmaxf(top[2], top[3])) * scale;
+    const float largest = tile::largest_of_row(s, -INFINITY) * scale;
     const bool grows = largest > base + kLargestWeight;
     if (!__any_sync(0xffffffffu, grows)) return false;
     if (grows) {
@@ -56,17 +56,11 @@ struct CodeSoftmax {
     return true;
   }
   // s becomes 2^(scale * s - base + value_log2); the sum is that without value_log2.
+  template <class Polynomial>
   __device__ void exponentiate(float (&s)[4][32], float scale, float value_log2) {
     const float from = value_log2 - (base == -INFINITY ? 0.0f : base);
-    float part[4] = {};
-#pragma unroll
-    for (int i = 0; i < 128; ++i) {
-      float& x = s[i / 32][i % 32];
-      x = ptx::ex2_approx_ftz_f32(fmaf(x, scale, from));
-      part[i % 4] += x;
-    }
-    sum =
-        fmaf((part[0] + part[1]) + (part[2] + part[3]), ptx::ex2_approx_ftz_f32(-value_log2), sum);
+    const float added = tile::exponentiate_row<Polynomial>(s, scale, from);
+    sum = fmaf(added, ptx::ex2_approx_ftz_f32(-value_log2), sum);
   }
 };
 
@@ -76,6 +70,8 @@ struct Kernel : tile::TilesInFlight<stage_h_tiles(HeadDim), HeadDim> {
   static constexpr int kSpan = stage_h_span(HeadDim), kBoxes = HeadDim / kSpan;
   static constexpr int kItemBytes = tile::kKeys * HeadDim, kSpanBoxBytes = tile::kKeys * kSpan;
   static constexpr int kOutBoxes = HeadDim / tile::kBoxElems, kColumns = 512;
+  using Polynomial =
+      std::conditional_t<HeadDim == 256, tile::NoPolynomial, tile::EveryPairByPolynomial<4>>;
   static constexpr std::uint32_t kStepBytes = 32;  // of the reduction index in one instruction
   static constexpr auto kSwizzle = arch::swizzle_of_span(kSpan);
   using Base = tile::TilesInFlight<kTiles, HeadDim>;
@@ -307,7 +303,7 @@ struct Kernel : tile::TilesInFlight<stage_h_tiles(HeadDim), HeadDim> {
       }
       shared.factors[t][row] = factor;
       tile::hand_over_tensor_memory(factor_barrier);
-      softmax.exponentiate(s, scale, value_log2);
+      softmax.template exponentiate<Polynomial>(s, scale, value_log2);
       store_codes(own, s);
       if (t == 0 && n + 1 == keys.end)
         clear_values_behind(params, shared, rows.sequence.kv_len, keys);

@@ -9,7 +9,7 @@ namespace tilewright::reference {
 
 namespace {
 
-constexpr double kExp2Error = 7.5e-5;
+constexpr double kExp2Error = 0x1p-22;
 
 double sum_error(const AttentionRow& row) {
   constexpr std::int64_t kSmallestTile = 64;

@@ -31,7 +31,7 @@ struct AttentionRow {
 ///   dot    tensor_core_error()
 ///   scale  folded with log2 e into one factor: 2 roundings, the product with the maximum 1,
 ///          the fused subtraction 1 of at most twice the scores: 6 * 2^-24
-///   exp2   2^-22 relative, or 7.5e-5 by the cubic; tanh of a softcap 2^-20 of the cap
+///   exp2   2^-22 relative, also by a polynomial; tanh of a softcap 2^-20 of the cap
 double attention_score_error(const AttentionRow& row);
 
 /// Bound on |computed - exact| of an element whose sum of p |v| is `magnitude`:

@@ -7,7 +7,9 @@
 
 #include "kernels/sparse_attention/pair/shared.h"
 #include "kernels/sparse_attention/pieces.h"
+#include "ptx/barrier_vote.h"
 #include "ptx/math.h"
+#include "ptx/packed_math.h"
 #include "tile/element.h"
 #include "tile/row_end.h"
 
@@ -82,7 +84,8 @@ class SparsePairRows {
   }
 
   /// The two warps that have the same rows.
-  __device__ void sync_rows() const { ptx::bar_sync<64>(1 + warp_ % 2); }
+  __device__ std::uint32_t row_barrier() const { return 1 + warp_ % 2; }
+  __device__ void sync_rows() const { ptx::bar_sync<64>(row_barrier()); }
   __device__ std::uint32_t other() const { return warp_ ^ 2; }
   __device__ float base() const {
     return reference_ == -INFINITY ? 0.0f : reference_ * params_.scale_log2;
@@ -165,21 +168,9 @@ class SparsePairRows {
     ptx::tcgen05_wait_ld_sync_aligned();
     ptx::tcgen05_fence_operand(away);
     ptx::tcgen05_fence_operand(x);
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      shared_.sums[warp_][i][lane_] =
-          make_uint4(__float_as_uint(away[4 * i]), __float_as_uint(away[4 * i + 1]),
-                     __float_as_uint(away[4 * i + 2]), __float_as_uint(away[4 * i + 3]));
-    }
+    shared_.sums[warp_].send(away, params_.scale_log2);
     sync_rows();
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      const uint4 rest = shared_.sums[other()][i][lane_];
-      x[4 * i] += __uint_as_float(rest.x);
-      x[4 * i + 1] += __uint_as_float(rest.y);
-      x[4 * i + 2] += __uint_as_float(rest.z);
-      x[4 * i + 3] += __uint_as_float(rest.w);
-    }
+    shared_.sums[other()].add_to(x);
     if (__all_sync(0xffffffffu, valid == 0xffffffffu)) return;
 #pragma unroll
     for (int i = 0; i < 32; ++i) {
@@ -192,20 +183,14 @@ class SparsePairRows {
   __device__ void weigh(Weights& weights, bool is_first, std::uint32_t valid) {
     Scores x;
     load_scores(x, valid);
-    float tops[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
-#pragma unroll
-    for (int i = 0; i < 32; ++i) tops[i % 4] = fmaxf(tops[i % 4], x[i]);
-    const float largest = fmaxf(fmaxf(tops[0], tops[1]), fmaxf(tops[2], tops[3]));
+    const float largest = largest_of(x);
     top_ = fmaxf(top_, largest);
     if (!is_first) {
       // A difference of two infinities is no growth: NaN compares false.
       const bool grows = (largest - reference_) * params_.scale_log2 > kRescaleAbove;
-      const std::uint32_t any = __any_sync(0xffffffffu, grows) ? 1 : 0;
       const float sum = exponentiate(weights, x);
       send(weights);
-      if (lane_ == 0) shared_.grows[warp_] = any;
-      sync_rows();
-      if ((any | shared_.grows[other()]) == 0) {
+      if (!ptx::bar_red_or<64>(row_barrier(), grows)) {
         sum_ += sum;
         return;
       }
@@ -215,19 +200,28 @@ class SparsePairRows {
     send(weights);
     sync_rows();
   }
+  static __device__ float largest_of(const Scores& x) {
+    float tops[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+#pragma unroll
+    for (int i = 0; i < 32; i += 2)
+      tops[i / 2 % 4] = ptx::max3_f32(tops[i / 2 % 4], x[i], x[i + 1]);
+    return fmaxf(ptx::max3_f32(tops[0], tops[1], tops[2]), tops[3]);
+  }
   /// Returns the sum of the weights before they are rounded.
   __device__ float exponentiate(Weights& weights, const Scores& x) const {
-    const float minus_base = -base();
-    float part[4] = {};
+    const float2 scale = make_float2(params_.scale_log2, params_.scale_log2);
+    const float2 minus_base = make_float2(-base(), -base());
+    float2 part[2] = {};
 #pragma unroll
     for (int i = 0; i < 16; ++i) {
-      const float low = ptx::ex2_approx_ftz_f32(fmaf(x[2 * i], params_.scale_log2, minus_base));
-      const float high =
-          ptx::ex2_approx_ftz_f32(fmaf(x[2 * i + 1], params_.scale_log2, minus_base));
-      part[i % 4] += low + high;
-      weights[i] = Bf16::pack(low, high);
+      const float2 power =
+          ptx::fma_rn_f32x2(make_float2(x[2 * i], x[2 * i + 1]), scale, minus_base);
+      const float2 weight =
+          make_float2(ptx::ex2_approx_ftz_f32(power.x), ptx::ex2_approx_ftz_f32(power.y));
+      part[i % 2] = ptx::add_rn_f32x2(part[i % 2], weight);
+      weights[i] = Bf16::pack(weight.x, weight.y);
     }
-    return (part[0] + part[1]) + (part[2] + part[3]);
+    return (part[0].x + part[0].y) + (part[1].x + part[1].y);
   }
   /// Weights to the row's other thread; a barrier shows them.
   __device__ void send(const Weights& weights) const {

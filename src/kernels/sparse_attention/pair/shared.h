@@ -1,6 +1,7 @@
 // Shared memory of a CTA of the pair, its barriers, and the columns of Tensor Memory.
 #pragma once
 
+#include "kernels/sparse_attention/pair/half_sums.h"
 #include "kernels/sparse_attention/pair/sm100_decode_pair.h"
 #include "kernels/sparse_attention/work.h"
 #include "ptx/cluster.h"
@@ -28,12 +29,11 @@ inline constexpr int kPairColumns = 512, kPairScores = 64, kPairQueries = 2 * kP
 
 struct SparsePairShared {
   std::uint8_t keys[kPairStages][kPairBoxes][kPairBoxBytes];  ///< lines of 64 dimensions, swizzled
-  /// From each warp of rows to the one with the other half: sums of the keys that are that one's;
-  /// weights; maxima, sums and whether weights are to be made anew.
-  uint4 sums[kPairRowWarps][8][32];
+  /// From each warp of rows to the one with the other half: sums of the keys that are that one's
+  /// (half_sums.h); weights; maxima and sums.
+  PairHalfSums sums[kPairRowWarps];
   uint4 weights[kPairRowWarps][4][32];
   float numbers[kPairRowWarps][2][32];
-  std::uint32_t grows[kPairRowWarps];
   std::uint64_t k_full[kPairStages];  ///< of the first CTA: all warps with keys of both
   std::uint64_t k_free[kPairStages];  ///< in both, by commit: their values are in the results
   std::uint64_t s_full[2];            ///< in both, by commit
