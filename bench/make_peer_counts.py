@@ -60,7 +60,10 @@ def table(log):
             ratios = ["", ""]
             if sample["side"] == "peer":
                 ratios = [f"{max(ours.values()) / most:.2f}", f"{ours['shared'] / units['shared']:.2f}"]
-            name = sample["name"] if sample["side"] == "peer" else f"`{sample['name']}`"
+            name = sample["name"]
+            if sample["side"] == "ours":  # the kernel, and where it is used
+                kernel, *rest = name.split(", ")
+                name = ", ".join([f"`{kernel}`", *rest])
             label = "" if i else f"{work}; {sample['unit']}"
             lines.append(f"| {' | '.join([label, name, *cells, f'{most:.0f}', *ratios])} |")
     return "\n".join(lines) + "\n"
