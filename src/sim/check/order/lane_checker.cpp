@@ -52,6 +52,13 @@ bool stores_the_same(Warp& warp, const MoveForm& form, std::uint32_t bytes, std:
   return true;
 }
 
+/// tcgen05.alloc writes an address: the warp does, no lane of it.
+bool is_of_warp(const Warp& warp, const Insn& insn, const WarpAccess& access) {
+  if (access.kind != AccessKind::kWrite || !std::has_single_bit(access.lanes)) return false;
+  const auto* const syntax = warp.grid->code->place(insn).syntax;
+  return syntax != nullptr && syntax->opcode == "tcgen05";
+}
+
 }  // namespace
 
 void LaneChecker::launch_started(Grid& grid) {
@@ -99,8 +106,12 @@ bool LaneChecker::is_ordered(const WarpState& state, const Record& old, std::uin
 }
 
 void LaneChecker::shared_access(Warp& warp, const Insn& insn, const WarpAccess& access) {
-  if (access.kind == AccessKind::kWrite) check_same_place(warp, insn, access, true);
   WarpState& state = state_of(warp);
+  if (is_of_warp(warp, insn, access)) {
+    state.words.erase(access.addresses[std::countr_zero(access.lanes)] / kWordBytes);
+    return;
+  }
+  if (access.kind == AccessKind::kWrite) check_same_place(warp, insn, access, true);
   if (is_strict_ || warp.group_lanes != warp.live) {
     if (!is_strict_ && state.num_joins != warp.num_joins) state.words.clear();
     state.num_joins = warp.num_joins;
