@@ -104,6 +104,8 @@ struct AsyncOperation {
   /// Of kTensorMma, and of kWgmma once, by the first warp, for the whole warpgroup: A and B as far
   /// as they lie in shared memory
   std::span<const SharedOperand> operands;
+  /// Of kWgmma: likewise, but of A the rows of this warp
+  std::span<const SharedOperand> warp_operands;
 };
 
 enum class MbarrierAction : std::uint8_t {

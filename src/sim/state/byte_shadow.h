@@ -1,6 +1,7 @@
 // One byte for each byte of a large range of addresses: whether it holds a defined value.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -22,6 +23,12 @@ inline bool is_all_defined(const std::uint8_t* shadow, std::uint64_t bytes) noex
   }
   for (; bytes != 0; --bytes, ++shadow) all &= kOnes ^ 1 ^ *shadow;
   return all == kOnes;
+}
+
+/// How many are not; 0 without a shadow.
+inline std::uint64_t count_undefined(const std::uint8_t* shadow, std::uint64_t bytes) noexcept {
+  if (shadow == nullptr || is_all_defined(shadow, bytes)) return 0;
+  return bytes - static_cast<std::uint64_t>(std::count(shadow, shadow + bytes, kDefinedByte));
 }
 
 /// The shadow of global memory. Address space only, until a page of it is written.

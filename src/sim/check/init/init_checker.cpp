@@ -308,6 +308,15 @@ void InitChecker::multiply(Warp& warp, const Insn& insn, const Use& use) {
   for (std::size_t i = 0; i < num_d; ++i) set(warp, use.written[i], kAllLanes, results[i]);
 }
 
+/// Of a wgmma: the first type of an accumulator that it names is that of D.
+bool InitChecker::has_half_results(const Warp& warp, const Insn& insn) {
+  for (const auto& modifier : warp.grid->code->place(insn).syntax->modifiers) {
+    if (modifier == "f16") return true;
+    if (modifier == "f32" || modifier == "s32") return false;
+  }
+  return false;
+}
+
 // op: a descriptor, b descriptor, scale-d; then the accumulators and the registers of A are read.
 void InitChecker::warpgroup_multiply(Warp& warp, const Insn& insn, const Use& use,
                                      std::uint32_t active) {
@@ -326,9 +335,7 @@ void InitChecker::warpgroup_multiply(Warp& warp, const Insn& insn, const Use& us
     rows[i % 2] |= undefined_groups(~defined(warp, a[i]));
   }
   const bool keeps_old = warp.predicate(insn.op[2]) != 0;
-  const bool is_half = warp.grid->code->place(insn).syntax->modifiers.size() > 3 &&
-                       std::ranges::find(warp.grid->code->place(insn).syntax->modifiers, "f32") ==
-                           warp.grid->code->place(insn).syntax->modifiers.end();
+  const bool is_half = has_half_results(warp, insn);
   for (std::size_t i = 0; i < use.written.size(); ++i) {
     const std::size_t half = is_half ? i % 2 : i / 2 % 2;
     const std::uint32_t old = keeps_old ? defined(warp, use.written[i]) : kAllLanes;

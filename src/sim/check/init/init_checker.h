@@ -97,6 +97,10 @@ class InitChecker final : public Observer, public DefinednessObserver {
   UndefinedBytes undefined_stored(Warp& warp, const TensorCopy& copy, const AsyncRange& box) const;
   void copy_tensor(Warp& warp, const Insn& insn, const AsyncOperation& operation);
   void read_operands(Warp& warp, const Insn& insn, const AsyncOperation& operation);
+  void read_lines(Warp& warp, const Insn& insn, const AsyncOperation& operation);
+  static bool has_half_results(const Warp& warp, const Insn& insn);
+  /// This wgmma has made undefined results.
+  static void forget_results(Warp& warp, const Insn& insn);
 
   Findings& findings_;
   ByteShadow* global_;

@@ -191,15 +191,6 @@ std::uint8_t* InitChecker::shadow_of(const Warp& warp, const AsyncRange& range) 
   return global_->at(range.address);
 }
 
-namespace {
-
-std::uint64_t num_undefined(const std::uint8_t* shadow, std::uint64_t bytes) {
-  if (shadow == nullptr || is_all_defined(shadow, bytes)) return 0;
-  return bytes - static_cast<std::uint64_t>(std::count(shadow, shadow + bytes, kDefinedByte));
-}
-
-}  // namespace
-
 void InitChecker::UndefinedBytes::add(const std::uint8_t* shadow, std::uint64_t bytes,
                                       std::uint64_t offset) {
   if (shadow == nullptr || is_all_defined(shadow, bytes)) return;
@@ -232,7 +223,7 @@ void InitChecker::copy_shadow(Warp& warp, const Insn& insn, const AsyncOperation
     if (is_undefined && (!range.is_shared || is_reduction)) {
       undefined.address = source->address;
       report_copy(warp, insn, operation.lanes, "a bulk copy", undefined);
-    } else if (is_reduction && num_undefined(to, range.bytes) != 0) {
+    } else if (is_reduction && count_undefined(to, range.bytes) != 0) {
       report(warp, insn, operation.lanes, "a reduction into memory that was never written");
     }
     if (to != nullptr) {
@@ -250,7 +241,7 @@ void InitChecker::load_tensor(Warp& warp, const TensorCopy& copy, const AsyncRan
   for_each_row(copy, [&](const TensorRow& row) {
     const AsyncRange inside{AccessKind::kRead, Proxy::kAsync, false, row.global_address,
                             row.inside};
-    if (row.inside == 0 || num_undefined(shadow_of(warp, inside), row.inside) == 0) return;
+    if (row.inside == 0 || count_undefined(shadow_of(warp, inside), row.inside) == 0) return;
     for_each_piece(copy, row, [&](const TensorPiece& piece) {
       if (!piece.is_inside) return;
       std::memcpy(to + (piece.shared_address - copy.shared_address),
@@ -265,7 +256,7 @@ InitChecker::UndefinedBytes InitChecker::undefined_stored(Warp& warp, const Tens
   UndefinedBytes out;
   out.address = box.address;
   const std::uint8_t* const from = shadow_of(warp, box);
-  if (num_undefined(from, box.bytes) == 0) return out;
+  if (count_undefined(from, box.bytes) == 0) return out;
   for_each_row(copy, [&](const TensorRow& row) {
     for_each_piece(copy, row, [&](const TensorPiece& piece) {
       if (!piece.is_inside) return;
@@ -283,7 +274,7 @@ void InitChecker::copy_tensor(Warp& warp, const Insn& insn, const AsyncOperation
   std::uint64_t undefined_target = 0;
   for (const AsyncRange& range : operation.ranges.subspan(1)) {
     std::uint8_t* const shadow = shadow_of(warp, range);
-    if (range.kind == AccessKind::kAtomic) undefined_target += num_undefined(shadow, range.bytes);
+    if (range.kind == AccessKind::kAtomic) undefined_target += count_undefined(shadow, range.bytes);
     if (shadow != nullptr) std::memset(shadow, kDefinedByte, range.bytes);
   }
   const UndefinedBytes undefined = undefined_stored(warp, *operation.tensor, box);
@@ -291,35 +282,6 @@ void InitChecker::copy_tensor(Warp& warp, const Insn& insn, const AsyncOperation
     report_copy(warp, insn, operation.lanes, "a tensor store", undefined);
   } else if (undefined_target != 0) {
     report(warp, insn, operation.lanes, "a reduction into memory that was never written");
-  }
-}
-
-// Half-filled tiles are the rule at the edges of matrices: their results are not used. An operand
-// without any defined byte was forgotten.
-void InitChecker::read_operands(Warp& warp, const Insn& insn, const AsyncOperation& operation) {
-  constexpr std::uint64_t kBytesOfA = 16 * 32;
-  const bool has_a = insn.op[0] != kNoRow;
-  std::uint64_t bytes[2] = {}, undefined[2] = {};
-  for (const AsyncRange& range : operation.ranges) {
-    const std::size_t which = has_a && bytes[0] < kBytesOfA ? 0 : 1;
-    bytes[which] += range.bytes;
-    undefined[which] += num_undefined(shadow_of(warp, range), range.bytes);
-  }
-  if (is_strict_ && undefined[0] + undefined[1] != 0) {
-    report(warp, insn, operation.lanes, "a tensor operand in shared memory that was never written",
-           true);
-    return;
-  }
-  for (const std::size_t which : {0, 1}) {
-    if (bytes[which] == 0 || undefined[which] != bytes[which]) continue;
-    const KernelCode& code = *warp.grid->code;
-    const RowUse& use = code.uses[static_cast<std::size_t>(&insn - code.insns.data())];
-    for (int i = 0; i < use.num_written; ++i) {
-      set(warp, code.rows[use.begin + static_cast<std::uint32_t>(i)], kAllLanes, 0);
-    }
-    warp.undefined_flags = kMaybeUndefined | kHasRows;
-    warp.definedness->load = &insn;
-    warp.definedness->load_mark = 0;
   }
 }
 

@@ -33,13 +33,14 @@ std::uint64_t notify(Warp& warp, const Insn& insn, const WgmmaCall& call) {
   event.reads_accumulators = call.keeps_d;
   warp.observer->wgmma_issued(warp, insn, event);
   std::vector<AsyncRange> ranges;
-  std::vector<SharedOperand> operands;
+  std::vector<SharedOperand> operands, own;
   const auto add = [&](char name, std::uint64_t descriptor, int first_row) {
     OperandTile tile = wgmma_tile(form, name == 'A');
     append_wgmma_ranges(warp, descriptor, tile, first_row, ranges);
+    own.push_back(wgmma_operand(warp, name, descriptor, tile, first_row));
     if (warp.index % 4 != 0) return;
     if (name == 'A') tile.rows *= 4;
-    operands.push_back(wgmma_operand(warp, name, descriptor, tile));
+    operands.push_back(wgmma_operand(warp, name, descriptor, tile, 0));
   };
   if (form.a.empty()) {
     add('A', call.a_descriptor, static_cast<int>(warp.index % 4) * kWgmmaRows);
@@ -58,6 +59,7 @@ std::uint64_t notify(Warp& warp, const Insn& insn, const WgmmaCall& call) {
   operation.lanes = warp.live;
   operation.ranges = ranges;
   operation.operands = operands;
+  operation.warp_operands = own;
   return warp.observer->async_issued(warp, insn, operation);
 }
 

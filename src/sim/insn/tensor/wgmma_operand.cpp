@@ -110,8 +110,8 @@ void gather_wgmma_operand(Warp& warp, const char* name, std::uint64_t descriptor
 }
 
 SharedOperand wgmma_operand(const Warp& warp, char operand, std::uint64_t descriptor,
-                            const OperandTile& tile) {
-  const MatrixDescriptor d = decode_matrix_descriptor(descriptor);
+                            const OperandTile& tile, int first_row) {
+  const MatrixDescriptor d = advanced(decode_matrix_descriptor(descriptor), tile, first_row);
   const auto bytes = static_cast<std::uint32_t>(tile.element_bytes);
   const auto rows = static_cast<std::uint32_t>(tile.rows), k = static_cast<std::uint32_t>(tile.k);
   const bool is_k = tile.major == OperandMajor::kK;

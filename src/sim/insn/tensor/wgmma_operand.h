@@ -21,8 +21,8 @@ void gather_wgmma_operand(Warp& warp, const char* name, std::uint64_t descriptor
 void append_wgmma_ranges(const Warp& warp, std::uint64_t descriptor, const OperandTile& tile,
                          int first_row, std::vector<AsyncRange>& ranges);
 
-/// The operand as observers are told of it.
+/// The operand as observers are told of it, from first_row on.
 SharedOperand wgmma_operand(const Warp& warp, char operand, std::uint64_t descriptor,
-                            const OperandTile& tile);
+                            const OperandTile& tile, int first_row);
 
 }  // namespace tilewright::sim
