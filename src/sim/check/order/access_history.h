@@ -77,6 +77,7 @@ class AccessCell {
 
  private:
   static constexpr std::uint32_t kInside = 2;
+  static constexpr std::size_t kFewestMore = 6;  // with them, two for each warp of a warpgroup
   static constexpr std::uint32_t kMostWithReads = 32;  // as many as warps in a CTA
   static constexpr std::size_t kFewestOlder = 16, kMostOlder = 128;
 
@@ -139,6 +140,7 @@ class AccessCell {
     if (size_ < kInside) {
       inside_[size_] = now;
     } else {
+      if (more_.capacity() == 0) more_.reserve(kFewestMore);
       more_.resize(size_ - kInside);
       more_.push_back(now);
     }
@@ -155,6 +157,45 @@ template <class F>
 void LaterAccesses::for_each(F&& f) const {
   cell->for_each(f, from);
 }
+
+/// Of reads, whether earlier reads are ordered before them: a question of agents and moments, which
+/// are mostly the same from cell to cell and from access to access.
+class ReadsBefore {
+ public:
+  /// What comes now knows this much.
+  void ask_for(const Knowledge& knows) {
+    if (knows_ == &knows) return;
+    knows_ = &knows;
+    forget();
+  }
+  /// Someone may have learned something.
+  void forget() {
+    if (++generation_ != 0) return;
+    answers_ = {};
+    generation_ = 1;
+  }
+  template <class Find>
+  bool of(const AccessRecord& old, const Find& find) {
+    Answer& answer = answers_[old.agent % kAnswers];
+    if (answer.generation != generation_ || answer.agent != old.agent || answer.time != old.time ||
+        answer.issuer != old.issuer) {
+      answer = {generation_, old.agent, old.issuer, old.time, find()};
+    }
+    return answer.is_before;
+  }
+
+ private:
+  static constexpr std::size_t kAnswers = 64;  // a CTA of 32 warps has some 200 agents
+  struct Answer {
+    std::uint32_t generation = 0;
+    Agent agent = 0, issuer = 0;
+    std::uint32_t time = 0;
+    bool is_before = false;
+  };
+  std::array<Answer, kAnswers> answers_{};
+  std::uint32_t generation_ = 1;
+  const Knowledge* knows_ = nullptr;
+};
 
 /// Of global memory: pages of cells that come to be when they are used.
 class GlobalHistory {

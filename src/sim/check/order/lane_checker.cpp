@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -61,6 +62,40 @@ bool is_of_warp(const Warp& warp, const Insn& insn, const WarpAccess& access) {
 
 }  // namespace
 
+LaneChecker::Words::Slot& LaneChecker::Words::slot_of(std::uint64_t word) {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t i = (word * 0x9e3779b97f4a7c15U >> 32) & mask;
+  while (slots_[i].generation == generation_ && slots_[i].word != word) i = (i + 1) & mask;
+  return slots_[i];
+}
+
+void LaneChecker::Words::grow() {
+  constexpr std::size_t kFewestSlots = 256;
+  const std::vector<Slot> old = std::exchange(slots_, {});
+  slots_.resize(std::max(kFewestSlots, 2 * old.size()));
+  for (const Slot& slot : old) {
+    if (slot.generation == generation_) slot_of(slot.word) = slot;
+  }
+}
+
+LaneChecker::Words::List& LaneChecker::Words::at(std::uint64_t word) {
+  if (2 * (std::size_t{num_lists_} + 1) > slots_.size()) grow();
+  Slot& slot = slot_of(word);
+  if (slot.generation == generation_) return lists_[slot.list];
+  slot = {word, generation_, num_lists_};
+  if (num_lists_ == lists_.size()) lists_.emplace_back();
+  List& list = lists_[num_lists_++];
+  list.clear();
+  return list;
+}
+
+void LaneChecker::Words::clear() noexcept {
+  num_lists_ = 0;
+  if (++generation_ != 0) return;
+  generation_ = 1;  // after 2^32 times: no slot may look as if it were in use
+  slots_.clear();
+}
+
 void LaneChecker::launch_started(Grid& grid) {
   stretches_ = stretches_of(*grid.code);
 }
@@ -108,7 +143,7 @@ bool LaneChecker::is_ordered(const WarpState& state, const Record& old, std::uin
 void LaneChecker::shared_access(Warp& warp, const Insn& insn, const WarpAccess& access) {
   WarpState& state = state_of(warp);
   if (is_of_warp(warp, insn, access)) {
-    state.words.erase(access.addresses[std::countr_zero(access.lanes)] / kWordBytes);
+    state.words.at(access.addresses[std::countr_zero(access.lanes)] / kWordBytes).clear();
     return;
   }
   if (access.kind == AccessKind::kWrite) check_same_place(warp, insn, access, true);
@@ -116,7 +151,7 @@ void LaneChecker::shared_access(Warp& warp, const Insn& insn, const WarpAccess& 
     if (!is_strict_ && state.num_joins != warp.num_joins) state.words.clear();
     state.num_joins = warp.num_joins;
     check_divergence(warp, insn, access);
-  } else if (!state.words.empty()) {
+  } else if (!state.words.is_empty()) {
     state.words.clear();
   }
   if (!access.is_strong()) return;
@@ -192,7 +227,7 @@ void LaneChecker::group_waited(Warp& warp, const Insn&, GroupKind kind, std::uin
   WarpState& state = state_of(warp);
   for (; state.committed.size() > num_open; state.committed.pop_front()) {
     for (const CopiedWord& copied : state.committed.front()) {
-      for (Record& record : state.words[copied.word]) {
+      for (Record& record : state.words.at(copied.word)) {
         if (record.is_write && record.lane == copied.lane) record.moment = state.moment;
       }
     }
@@ -217,7 +252,7 @@ void LaneChecker::check_divergence(Warp& warp, const Insn& insn, const WarpAcces
                  &insn,
                  state.moment,
                  state.num_accesses};
-      std::vector<Record>& records = state.words[word];
+      std::vector<Record>& records = state.words.at(word);
       for (const Record& old : records) {
         const bool conflicts_with = old.lane != lane && (old.is_write || is_write) &&
                                     (old.bytes & now.bytes) != 0 &&

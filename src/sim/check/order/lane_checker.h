@@ -49,6 +49,29 @@ class LaneChecker final : public Observer {
     const Insn* insn = nullptr;
     std::uint64_t moment = 0, access = 0;
   };
+  /// The records of each word, in the order in which they came. It is emptied often: that costs
+  /// nothing, and what it had allocated is used again.
+  class Words {
+   public:
+    using List = std::vector<Record>;
+    /// Of a word that may have none yet; valid until the next call.
+    List& at(std::uint64_t word);
+    void clear() noexcept;
+    bool is_empty() const noexcept { return num_lists_ == 0; }
+
+   private:
+    struct Slot {
+      std::uint64_t word = 0;
+      std::uint32_t generation = 0;  ///< in use if it is the present one
+      std::uint32_t list = 0;
+    };
+    Slot& slot_of(std::uint64_t word);
+    void grow();
+
+    std::vector<Slot> slots_;  ///< as many as a power of two, at least twice the lists
+    std::vector<List> lists_;  ///< those behind num_lists_ are spare
+    std::uint32_t num_lists_ = 0, generation_ = 1;
+  };
   struct CopiedWord {
     std::uint64_t word = 0;
     std::uint32_t lane = 0;
@@ -59,7 +82,7 @@ class LaneChecker final : public Observer {
     std::uint64_t num_accesses = 0, num_joins = 0;
     std::array<std::uint64_t, 32> acquired{};            ///< by lane the last moment
     std::array<std::deque<std::uint64_t>, 32> released;  ///< by lane the last few moments
-    std::unordered_map<std::uint64_t, std::vector<Record>> words;
+    Words words;
     CopyGroup copies;                 ///< cp.async of no group yet; strict only
     std::deque<CopyGroup> committed;  ///< and groups that nobody has waited for
   };

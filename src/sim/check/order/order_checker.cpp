@@ -39,6 +39,7 @@ Agent OrderChecker::new_agent(AgentKind kind, const Warp& warp) {
 }
 
 void OrderChecker::cta_started(Cta& cta) {
+  reads_before_.forget();
   ClusterState& cluster = state_of(*cta.cluster);
   if (cluster.num_ended == cluster.ctas.size()) {
     cluster = {};  // an ended one was at the same place
@@ -98,6 +99,7 @@ std::uint32_t OrderChecker::index_of(const Warp& warp, const Insn& insn) const {
 }
 
 void OrderChecker::tick(WarpState& warp) {
+  reads_before_.forget();
   warp.now.seen.raise(warp.agent, ++warp.time);
 }
 
@@ -163,6 +165,7 @@ void OrderChecker::touch(const Access& access, std::uint64_t address, std::uint6
   const std::uint64_t end = address + bytes;
   Access now = access;
   AccessCell* cell = nullptr;
+  if (now.record.kind == AccessKind::kRead) reads_before_.ask_for(*now.knows);
   for (std::uint64_t at = address; at < end; ++cell) {
     const std::uint64_t begin = at / AccessCell::kBytes * AccessCell::kBytes;
     // Cells lie side by side within a page.
@@ -173,7 +176,9 @@ void OrderChecker::touch(const Access& access, std::uint64_t address, std::uint6
     const auto below = [&](std::uint64_t place) { return (1U << (place - begin)) - 1; };
     now.record.bytes = static_cast<std::uint16_t>(below(stop) & ~below(at));
     cell->add(now.record, [&](const AccessRecord& old, const LaterAccesses& later) {
-      return is_ordered(now, old, begin, later);
+      const bool both_read = now.record.kind == AccessKind::kRead && old.kind == AccessKind::kRead;
+      if (!both_read) return is_ordered(now, old, begin, later);
+      return reads_before_.of(old, [&] { return is_ordered(now, old, begin, later); });
     });
     at = stop;
   }

@@ -245,6 +245,7 @@ class OrderChecker final : public Observer {
   std::unordered_map<const Cluster*, ClusterState> clusters_;
   std::uint32_t num_clusters_ = 0;
   GlobalHistory global_;
+  ReadsBefore reads_before_;  ///< forgotten wherever `seen`, `met` or `narrow` of a warp may change
   std::map<std::pair<std::uint64_t, std::uint64_t>, Knowledge> locations_;  ///< address, domain
   const Warp* last_warp_ = nullptr;
   WarpState* last_state_ = nullptr;

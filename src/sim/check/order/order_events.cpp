@@ -33,6 +33,7 @@ void OrderChecker::pass_on(const WarpState& warp, MemoryOrder order, MemoryScope
 
 // A location passes on what was known when it was written, to all that may see it by the scope.
 void OrderChecker::synchronize(Warp& warp, const WarpAccess& access, bool is_shared) {
+  reads_before_.forget();
   WarpState& own = state_of(warp);
   const std::uint64_t cta = (warp.cta->linear_index + 1) << 1;
   const std::uint64_t cluster = std::uint64_t{state_of(*warp.cta->cluster).index} << 1 | 1;
@@ -106,6 +107,7 @@ void OrderChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEven
 
 void OrderChecker::barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
                            const BarrierEvent& event) {
+  reads_before_.forget();
   WarpState& own = state_of(warp);
   if (event.kind == BarrierKind::kWarpSync) return converge(warp, own, event.id);
   const bool is_cluster = event.kind == BarrierKind::kCluster;
@@ -149,6 +151,7 @@ void OrderChecker::group_committed(Warp& warp, const Insn&, GroupKind kind, std:
 
 void OrderChecker::group_waited(Warp& warp, const Insn&, GroupKind kind, std::uint32_t lanes,
                                 std::uint32_t num_open) {
+  reads_before_.forget();
   WarpState& own = state_of(warp);
   const auto learn = [&](const Groups& groups) {
     if (const std::uint32_t time = groups.done(num_open)) {
@@ -194,11 +197,13 @@ OrderChecker::TensorMoments OrderChecker::tensor_moments(const Warp& warp) {
 }
 
 void OrderChecker::load_used(const Warp& warp, std::uint32_t time) {
+  reads_before_.forget();
   WarpState& own = state_of(warp);
   own.now.seen.raise(own.tensor_uses.agent, time);
 }
 
 void OrderChecker::tensor_waited(Warp& warp, const Insn&, AccessKind kind) {
+  reads_before_.forget();
   WarpState& own = state_of(warp);
   Groups& groups = kind == AccessKind::kRead ? own.tensor_loads : own.tensor_stores;
   own.now.seen.raise(groups.agent, groups.time++);
@@ -253,6 +258,7 @@ void OrderChecker::use_tensor_map(Warp& warp, const Insn& insn, const AsyncOpera
 // knows, all of its operands are ordered behind. Nothing else is. A warp that knew something once
 // knows it still, so nothing is taken back.
 void OrderChecker::warpgroup_met(Warp& warp, const Insn&) {
+  reads_before_.forget();
   CtaState& cta = *state_of(warp).cta;
   const std::size_t first = warp.index / 4 * 4;
   Knowledge& met = cta.warpgroups[first / 4];

@@ -145,6 +145,7 @@ void OrderChecker::phase_changed(Warp& warp, const MbarrierEvent& event, Mbarrie
 }
 
 void OrderChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) {
+  reads_before_.forget();
   WarpState& own = state_of(warp);
   auto& all = cta_at(warp, event.address).mbarriers;
   const std::uint32_t offset = event.address & kSharedOffsetMask;

@@ -1,6 +1,8 @@
 #include "sim/insn/tensor/wgmma_operand.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <string>
 
 #include <fmt/format.h>
@@ -85,6 +87,44 @@ bool gather_rows(const Warp& warp, const MatrixDescriptor& d, const OperandTile&
   return true;
 }
 
+/// Chunks of 16 bytes of a CTA's shared memory, a bit each. Nothing lies beyond 256 KiB.
+class SharedChunks {
+ public:
+  void add(std::uint32_t address) {
+    const std::uint32_t chunk = address / kChunkBytes;
+    if (chunk >= 64 * kWords) return;
+    const std::uint32_t word = chunk / 64;
+    words_[word] |= std::uint64_t{1} << chunk % 64;
+    first_ = std::min(first_, word);
+    last_ = std::max(last_, word);
+  }
+  /// run(address, bytes) for those that lie side by side, in their order.
+  template <class Run>
+  void for_each_run(const Run& run) const {
+    std::uint32_t begin = 0, end = 0;  // of the run that may go on, in chunks
+    for (std::uint32_t word = first_; word <= last_; ++word) {
+      for (std::uint64_t bits = words_[word]; bits != 0;) {
+        const auto from = static_cast<std::uint32_t>(std::countr_zero(bits));
+        const auto count = static_cast<std::uint32_t>(std::countr_one(bits >> from));
+        const std::uint32_t chunk = 64 * word + from;
+        if (chunk != end || begin == end) {
+          if (begin != end) run(begin * kChunkBytes, (end - begin) * kChunkBytes);
+          begin = chunk;
+        }
+        end = chunk + count;
+        if (from + count == 64) break;
+        bits &= ~std::uint64_t{0} << (from + count);
+      }
+    }
+    if (begin != end) run(begin * kChunkBytes, (end - begin) * kChunkBytes);
+  }
+
+ private:
+  static constexpr std::uint32_t kChunkBytes = 16, kWords = 256;
+  std::array<std::uint64_t, kWords> words_{};
+  std::uint32_t first_ = kWords, last_ = 0;
+};
+
 }  // namespace
 
 void gather_wgmma_operand(Warp& warp, const char* name, std::uint64_t descriptor,
@@ -135,24 +175,16 @@ void append_wgmma_ranges(const Warp& warp, std::uint64_t descriptor, const Opera
   const auto rows = static_cast<std::uint32_t>(tile.rows), k = static_cast<std::uint32_t>(tile.k);
   const std::uint32_t row_step = is_k ? 1 : std::min(rows, 16 / bytes);
   const std::uint32_t k_step = is_k ? std::min(k, 16 / bytes) : 1;
-  std::vector<std::uint32_t> chunks;
+  SharedChunks chunks;
   for (std::uint32_t row = 0; row < rows; row += row_step) {
     for (std::uint32_t at = 0; at < k; at += k_step) {
-      chunks.push_back(operand_address(d, tile.major, row, at, bytes));
+      chunks.add(operand_address(d, tile.major, row, at, bytes));
     }
   }
-  std::sort(chunks.begin(), chunks.end());
-  chunks.erase(std::unique(chunks.begin(), chunks.end()), chunks.end());
   const std::uint64_t own = std::uint64_t{warp.cta->rank} << kSharedRankShift;
-  const std::size_t first = ranges.size();
-  for (const std::uint32_t chunk : chunks) {
-    const std::uint64_t address = own | chunk;
-    if (ranges.size() > first && ranges.back().address + ranges.back().bytes == address) {
-      ranges.back().bytes += 16;
-    } else {
-      ranges.push_back({AccessKind::kRead, Proxy::kAsync, true, address, 16});
-    }
-  }
+  chunks.for_each_run([&](std::uint32_t address, std::uint32_t size) {
+    ranges.push_back({AccessKind::kRead, Proxy::kAsync, true, own | address, size});
+  });
 }
 
 }  // namespace tilewright::sim
