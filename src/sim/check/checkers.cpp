@@ -8,6 +8,7 @@
 #include "sim/check/sync/commit_checker.h"
 #include "sim/check/sync/phase_checker.h"
 #include "sim/check/sync/sync_checker.h"
+#include "sim/check/sync/visit_checker.h"
 #include "sim/check/tensor/mma_checker.h"
 #include "sim/check/tensor/operand_checker.h"
 #include "sim/check/tensor/tmem_checker.h"
@@ -43,6 +44,7 @@ CheckerSet make_observer(const Options& options, const KernelCode& code, Finding
   }
   if (checks.sync) {
     add(std::make_unique<SyncChecker>(findings, checks.strict));
+    add(std::make_unique<VisitChecker>(findings));
     if (has("tcgen05")) add(std::make_unique<CommitChecker>(findings));
     if (has("cp")) add(std::make_unique<OpenCopies>(findings, checks.strict));
   }

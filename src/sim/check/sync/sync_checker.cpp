@@ -51,14 +51,6 @@ void SyncChecker::cta_ended(Cta& cta) {
   const State state = std::move(at->second);
   states_.erase(at);
   const std::string& kernel = cta.grid->code->info.name;
-  if (state.has_visitor) {
-    report(kernel,
-           fmt::format("{} ends while its peers may still address its shared memory",
-                       describe_cta(cta)),
-           {place_of(state.visitor, "addressed")},
-           "the last thing it waited for came before this access: end with a cluster barrier, or "
-           "wait for the mbarrier on which the peer arrives");
-  }
   for (const auto& [offset, barrier] : state.barriers) {
     if (barrier.has_copy) {
       report(kernel,
@@ -68,25 +60,6 @@ void SyncChecker::cta_ended(Cta& cta) {
              fmt::format("nothing waited for the mbarrier at shared {:#x} on which it completes",
                          offset));
     }
-  }
-}
-
-/// A peer's access to the shared memory of this address.
-void SyncChecker::visit(Warp& warp, const Insn& insn, std::uint32_t lanes, std::uint64_t address) {
-  Cta& target = cta_of(warp, address);
-  if (&target == warp.cta) return;
-  const std::lock_guard lock(mutex_);
-  State& state = states_[&target];
-  state.visit_generation = warp.cta->cluster->barrier->generation();
-  if (state.has_visitor) return;
-  state.has_visitor = true;
-  state.visitor = execution_of(warp, insn, lanes);
-}
-
-void SyncChecker::shared_access(Warp& warp, const Insn& insn, const WarpAccess& access) {
-  if (warp.cta->cluster->ctas.size() == 1) return;
-  for (std::uint32_t rest = access.lanes; rest != 0; rest &= rest - 1) {
-    visit(warp, insn, access.lanes, access.addresses[std::countr_zero(rest)]);
   }
 }
 
@@ -160,9 +133,6 @@ void SyncChecker::note(Barrier& barrier, const Warp& warp, const Insn& insn,
 void SyncChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) {
   if (event.action == MbarrierAction::kWaitFailure) return;
   Cta& cta = cta_of(warp, event.address);
-  const bool is_arrival =
-      event.action == MbarrierAction::kArrive || event.action == MbarrierAction::kExpect;
-  if (is_arrival) visit(warp, insn, 1U << event.lane, event.address);
   const std::lock_guard lock(mutex_);
   State& state = states_[&cta];
   const std::uint32_t offset = event.address & kSharedOffsetMask;
@@ -173,10 +143,7 @@ void SyncChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& ev
   }
   const auto at = state.barriers.find(offset);
   if (at == state.barriers.end()) return;
-  if (event.action == MbarrierAction::kWaitSuccess) {
-    at->second.has_copy = false;
-    state.has_visitor = false;
-  }
+  if (event.action == MbarrierAction::kWaitSuccess) at->second.has_copy = false;
   Barrier& barrier = at->second;
   const bool was_odd = barrier.state.parity;
   note(barrier, warp, insn, event);
@@ -238,13 +205,6 @@ std::vector<std::string> SyncChecker::describe_mbarrier(const Cta& cta, std::uin
                               barrier.phase.expected_bytes, barrier.phase.completed_bytes));
   }
   return out;
-}
-
-void SyncChecker::barrier(Warp& warp, const Insn&, std::uint32_t, const BarrierEvent& event) {
-  if (event.kind != BarrierKind::kCluster || !event.is_passed) return;
-  const std::lock_guard lock(mutex_);
-  State& state = states_[warp.cta];
-  if (event.generation > state.visit_generation) state.has_visitor = false;
 }
 
 }  // namespace tilewright::sim

@@ -1,5 +1,5 @@
-// The sync check: mbarriers that are set up again in use, CTAs that end too early. Deadlocks, wrong
-// counts and their kin stop a kernel; the engine reports those (exec/stop.h).
+// The sync check: mbarriers that are set up again in use, copies into CTAs that end. Deadlocks,
+// wrong counts and their kin stop a kernel; the engine reports those (exec/stop.h).
 #pragma once
 
 #include "sim/async/mbarrier.h"
@@ -21,12 +21,9 @@ class SyncChecker final : public Observer {
 
   void cta_started(Cta& cta) override;
   void cta_ended(Cta& cta) override;
-  void shared_access(Warp& warp, const Insn& insn, const WarpAccess& access) override;
   std::uint64_t async_issued(Warp& warp, const Insn& insn,
                              const AsyncOperation& operation) override;
   void mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) override;
-  void barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
-               const BarrierEvent& event) override;
   std::vector<std::string> describe_mbarrier(const Cta& cta, std::uint32_t offset) override;
   std::vector<WarpName> missing_at_mbarrier(const Cta& cta, std::uint32_t offset) override;
 
@@ -54,12 +51,8 @@ class SyncChecker final : public Observer {
   /// What is known of a CTA.
   struct State {
     std::unordered_map<std::uint32_t, Barrier> barriers;  ///< by offset
-    bool has_visitor = false;            ///< a peer was here and nothing has been waited for since
-    std::uint64_t visit_generation = 0;  ///< of the cluster barrier at that time
-    Execution visitor;
   };
 
-  void visit(Warp& warp, const Insn& insn, std::uint32_t lanes, std::uint64_t address);
   void init(Warp& warp, const Insn& insn, const MbarrierEvent& event, Cta& cta, State& state);
   static void note(Barrier& barrier, const Warp& warp, const Insn& insn,
                    const MbarrierEvent& event);
