@@ -4,9 +4,11 @@
 #include "base/similar.h"
 #include "device/module.h"
 
+#include <array>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -16,11 +18,108 @@
 namespace tilewright::device {
 namespace {
 
+constexpr std::string_view kDirective = ".entry";
+constexpr std::string_view kBlank = " \t\r\n";
+constexpr std::string_view kNameEnd = " \t\r\n(";
+
+/// The characters of a list by their code: find_first_of calls a function for each of the text.
+class CharSet {
+ public:
+  constexpr explicit CharSet(std::string_view chars) {
+    for (const char c : chars) has_[static_cast<unsigned char>(c)] = true;
+  }
+  /// Where the first of them stands from there on; the text's size if none does.
+  std::size_t find_in(std::string_view text, std::size_t at) const {
+    while (at < text.size() && !has_[static_cast<unsigned char>(text[at])]) ++at;
+    return at;
+  }
+
+ private:
+  std::array<bool, 256> has_{};
+};
+
+/// A definition or declaration of an entry, with its linkage.
+struct Entry {
+  std::size_t begin = 0, end = 0;
+  std::string_view name;
+};
+
+/// Where the comment or string that begins at `at` ends; `at` if none does.
+std::size_t skip_unread(std::string_view text, std::size_t at) {
+  const auto behind = [&](std::string_view end, std::size_t from) {
+    const std::size_t found = text.find(end, from);
+    return found == std::string_view::npos ? text.size() : found + end.size();
+  };
+  if (text[at] == '"') return behind("\"", at + 1);
+  if (text.substr(at, 2) == "//") return behind("\n", at);
+  if (text.substr(at, 2) == "/*") return behind("*/", at + 2);
+  return at;
+}
+
+/// Behind the body that follows, or behind the semicolon of a declaration without one.
+std::size_t end_of_entry(std::string_view text, std::size_t at) {
+  int depth = 0;
+  constexpr CharSet kStops("{};\"/");
+  while ((at = kStops.find_in(text, at)) < text.size()) {
+    if (const std::size_t skipped = skip_unread(text, at); skipped != at) {
+      at = skipped;
+      continue;
+    }
+    const char c = text[at++];
+    if (c == '{') ++depth;
+    if (c == '}' && --depth == 0) return at;
+    if (c == ';' && depth == 0) return at;
+  }
+  return text.size();
+}
+
+/// Where the linkage before a directive begins, or the directive itself.
+std::size_t with_linkage(std::string_view text, std::size_t directive) {
+  const std::string_view before =
+      text.substr(0, text.substr(0, directive).find_last_not_of(kBlank) + 1);
+  for (const std::string_view linkage : {".visible", ".extern", ".weak"}) {
+    if (before.ends_with(linkage)) return before.size() - linkage.size();
+  }
+  return directive;
+}
+
+/// The entry whose directive stands at `directive`.
+Entry entry_at(std::string_view text, std::size_t directive) {
+  Entry entry;
+  entry.begin = with_linkage(text, directive);
+  const std::size_t name = text.find_first_not_of(kBlank, directive + kDirective.size());
+  if (name == std::string_view::npos) return {entry.begin, text.size(), {}};
+  entry.name = text.substr(name, text.find_first_of(kNameEnd, name) - name);
+  entry.end = end_of_entry(text, name);
+  return entry;
+}
+
+/// All of them, in order. Comments and strings between them are passed over.
+std::vector<Entry> entries_of(std::string_view text) {
+  std::vector<Entry> found;
+  std::size_t at = 0;
+  constexpr CharSet kStops(".\"/");
+  while ((at = kStops.find_in(text, at)) < text.size()) {
+    if (const std::size_t skipped = skip_unread(text, at); skipped != at) {
+      at = skipped;
+    } else if (text.substr(at, kDirective.size()) == kDirective) {
+      found.push_back(entry_at(text, at));
+      at = found.back().end;
+    } else {
+      ++at;
+    }
+  }
+  return found;
+}
+
+/// Context, image, and the entry if it is loaded alone.
+using ModuleKey = std::tuple<abi::CUcontext, const char*, std::string>;
+
 /// What load_kernel has loaded. A module holds its device's context, so that no other one can have
 /// its handle meanwhile.
 struct LoadedModules {
   std::mutex mutex;
-  std::map<std::pair<abi::CUcontext, const char*>, Module::Memory> memories;
+  std::map<ModuleKey, Module::Memory> memories;
   std::vector<Module> kept;
   int num_keepers = 0;
 };
@@ -30,7 +129,36 @@ LoadedModules& loaded_modules() {
   return modules;
 }
 
+/// The simulator translates PTX whenever a module is loaded: of up to 23 entries of a file, up to
+/// 12 MB of text, it is given the one that is wanted.
+Module load_image(const Device& device, const KernelImage& image) {
+  if (device.is_simulated()) {
+    return Module::from_ptx(device, image.source, only_entry(image.ptx.unpack(), image.name));
+  }
+  const std::string cubin = image.cubin.unpack();
+  return Module::from_cubin(device, image.source, std::as_bytes(std::span(cubin)));
+}
+
 }  // namespace
+
+std::string only_entry(std::string text, std::string_view name) {
+  const std::vector<Entry> entries = entries_of(text);
+  bool is_there = false;
+  for (const Entry& entry : entries) is_there = is_there || entry.name == name;
+  if (!is_there) return text;
+  std::string kept;
+  std::size_t done = 0;
+  for (const Entry& entry : entries) {
+    if (entry.name == name) continue;
+    kept.append(text, done, entry.begin - done);
+    for (std::size_t i = entry.begin; i < entry.end; ++i) {
+      if (text[i] == '\n') kept += '\n';
+    }
+    done = entry.end;
+  }
+  kept.append(text, done);
+  return kept;
+}
 
 std::string PackedBytes::unpack() const {
   std::string out(size_bytes, '\0');
@@ -73,13 +201,11 @@ Kernel load_kernel(const Device& device, std::string_view name) {
   const KernelImage& image = find_kernel(name, kernel_target(device));
   LoadedModules& modules = loaded_modules();
   const std::scoped_lock lock(modules.mutex);
-  Module::Memory& memory = modules.memories[{device.context(), image.ptx.packed.data()}];
+  const std::string entry(device.is_simulated() ? name : "");
+  Module::Memory& memory = modules.memories[{device.context(), image.ptx.packed.data(), entry}];
   std::optional<Module> module = Module::recall(image.source, memory);
   if (!module) {
-    const std::string code = (device.is_simulated() ? image.ptx : image.cubin).unpack();
-    module = device.is_simulated()
-                 ? Module::from_ptx(device, image.source, code)
-                 : Module::from_cubin(device, image.source, std::as_bytes(std::span(code)));
+    module = load_image(device, image);
     memory = module->remember();
     if (modules.num_keepers > 0) modules.kept.push_back(*module);
   }

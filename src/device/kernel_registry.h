@@ -62,8 +62,13 @@ constexpr std::string_view kernel_target(int compute_capability) noexcept {
 /// Errors  Unsupported if there is none
 std::string kernel_target(const Device& device);
 
-/// Loads an embedded kernel on a device: the cubin on a GPU, the PTX on the simulator. The kernels
-/// of one file share a module, which stays loaded as long as one of them is in use.
+/// PTX text in which `name` is the only entry; the text as it is if it has no such one. Of the
+/// others the ends of their lines stay, so that lines keep their numbers.
+std::string only_entry(std::string text, std::string_view name);
+
+/// Loads an embedded kernel on a device: the cubin on a GPU, where the kernels of one file share a
+/// module, and its own part of the PTX on the simulator. A module stays loaded as long as one of
+/// its kernels is in use.
 /// Errors  as find_kernel and Module
 Kernel load_kernel(const Device& device, std::string_view name);
 
