@@ -2,6 +2,7 @@
 #include "tilewright/quantize.h"
 
 #include "device/internal.h"
+#include "device/kernel_registry.h"
 #include "device/memory.h"
 #include "formats/block_scale.h"
 #include "tests/formats/block_data.h"
@@ -9,6 +10,9 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <optional>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -31,13 +35,21 @@ struct Result {
 class QuantizeOperator : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { ::setenv("TILEWRIGHT_SIM_CHECK", "all", 0); }
+  static void TearDownTestSuite() {
+    kept_.reset();
+    devices_.clear();
+  }
 
-  static std::optional<Device> open(const char* spec) {
+  /// Opened once for all tests, with kernels that stay loaded.
+  static const std::optional<Device>& open(const std::string& spec) {
+    const auto [at, is_new] = devices_.try_emplace(spec);
+    if (!is_new) return at->second;
     try {
-      return Device::open(spec);
+      at->second = Device::open(spec);
+      if (!kept_) kept_.emplace();
     } catch (const Error&) {
     }
-    return std::nullopt;
+    return at->second;
   }
 
   static Result on_device(const Device& device, const QuantizeProblem& problem,
@@ -97,7 +109,7 @@ class QuantizeOperator : public ::testing::Test {
                       (row % 5 == 4 ? 999 : 0));
     const Result host = on_host(problem, in, index, 2);
     for (const char* spec : {"sim:h200", "sim:b200", "cuda"}) {
-      const auto device = open(spec);
+      const std::optional<Device>& device = open(spec);
       if (!device) continue;
       const Result found = on_device(*device, problem, in, index);
       EXPECT_EQ(found.codes, host.codes) << spec;
@@ -105,6 +117,10 @@ class QuantizeOperator : public ::testing::Test {
       EXPECT_EQ(found.tensor_scale, host.tensor_scale) << spec;
     }
   }
+
+ private:
+  static inline std::map<std::string, std::optional<Device>> devices_;
+  static inline std::optional<device::KeptModules> kept_;  // goes before the devices
 };
 
 TEST_F(QuantizeOperator, DeviceAndHostAgreeForEveryFormat) {
