@@ -26,11 +26,18 @@ def paint(code, text):
 
 # (build, program) -> parts and seconds of a part on an idle processor. Programs that take long run in parts, and
 # first, so that no processor waits for another at the end; those that are not named take seconds.
-PARTS = {("asan", "ops_tests"): (6, 40), ("asan", "model_tests"): (3, 20), ("asan", "sim_tests"): (2, 25),
-         ("release", "kernels_tests"): (3, 33), ("release", "ops_tests"): (2, 40),
-         ("release", "cli_tests"): (1, 15), ("asan", "formats_tests"): (1, 20)}
-MUTANT_SECONDS, SAMPLE_SECONDS, COMMAND_SECONDS, PTX_FUZZ_SECONDS, INSTALL_SECONDS, PYTHON_SECONDS = \
-    62, 60, 10, 31, 20, 25
+PARTS = {("asan", "ops_tests"): (6, 60), ("asan", "model_tests"): (3, 30), ("asan", "sim_tests"): (2, 25),
+         ("release", "kernels_tests"): (3, 20), ("release", "ops_tests"): (2, 60),
+         ("release", "cli_tests"): (1, 40), ("release", "layout_tests"): (1, 35),
+         ("release", "model_tests"): (1, 20),
+         ("asan", "formats_tests"): (1, 25), ("asan", "base_tests"): (1, 15)}
+MUTANT_SECONDS, SAMPLE_SECONDS, PTX_FUZZ_SECONDS, INSTALL_SECONDS = 50, 60, 31, 20
+# The same of files of tests/python and of checks of the tree; the others take less than PYTHON_SECONDS and 1.
+PYTHON = {"package": 60, "transformers_v4": 30, "peers": 30, "torch_attention": 25, "triton": 20,
+          "transformers_dense": 20, "attention": 17, "known_calls": 17, "compat_flash_attn": 17}
+PYTHON_SECONDS = 14
+COMMANDS = {"generated ptx": 20, "tools": 11, "format": 10}
+
 
 # Programs of ./test --quick: host code whole, and of what launches kernels the sample. The tool's tests leave out
 # the ladder, which launches every kernel; kernels_tests and hardware_tests are left out.
@@ -92,12 +99,12 @@ def device_on_simulator(build, seed):
 
 def python_jobs(text=""):
     for path in test_jobs.python_tests():
-        yield PYTHON_SECONDS, (test_jobs.run_pytest, path, text)
+        yield PYTHON.get(path.stem.removesuffix("_test"), PYTHON_SECONDS), (test_jobs.run_pytest, path, text)
 
 
 def command_jobs():
     for name, command in test_jobs.tree_checks().items():
-        yield COMMAND_SECONDS, (test_jobs.run_command, name, command)
+        yield COMMANDS.get(name, 1), (test_jobs.run_command, name, command)
 
 
 def quick_jobs(seed):
@@ -149,9 +156,11 @@ def print_summary(results, seed):
         if result.failed:
             print(paint("31;1", f"\n{result.build} {result.name}"))
             print("\n".join(result.output.splitlines()[-60:]))
-    print(paint("1", f"\n{'suite':<26} {'build':<8} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8}"))
+    print(paint("1", f"\n{'suite':<26} {'build':<8} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8} "
+                     f"{'processor':>10}"))
     for r in results:
         line = f"{r.name:<26} {r.build:<8} {r.passed:>7} {r.failed:>7} {len(r.skipped):>8} {r.seconds:>8.1f}"
+        line += f" {r.processor_seconds:>10.1f}" if r.processor_seconds else ""
         print(paint("31", line) if r.failed else line)
     skipped = sorted({f"{r.name}: {name}" for r in results for name in r.skipped})
     gpu = [name for name in skipped if "Gpu" in name]
@@ -162,6 +171,7 @@ def print_summary(results, seed):
     if other:
         print(f"\n{len(other)} other tests were skipped:")
         print("\n".join(f"  {name}" for name in other))
+    print(f"\n{sum(r.processor_seconds for r in results):.0f} seconds of processor time, without fuzzers")
     passed, failed = sum(r.passed for r in results), sum(r.failed for r in results)
     verdict = paint("31;1", "something failed") if failed else paint("32", "all passed")
     print(f"\n{verdict}, order seed {seed}")

@@ -40,7 +40,8 @@ class Result:
     """One program: counts, the names of what was skipped and why, what failed, and its output if it did."""
 
     def __init__(self, name, build):
-        self.name, self.build, self.seconds = name, build, 0.0
+        self.name, self.build = name, build
+        self.seconds = self.processor_seconds = 0.0  # by the clock; of processors, with those of its children
         self.passed = self.failed = 0
         self.skipped, self.failures, self.output = [], [], ""
 
@@ -48,6 +49,19 @@ class Result:
         self.failed += 1
         self.failures.append(text)
         self.output += text + "\n"
+
+
+def run_process(result, command, **options):
+    """Runs a program: its output and its times go to the result. Returns its exit status."""
+    begin = time.monotonic()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options) as process:
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    result.seconds = time.monotonic() - begin
+    result.processor_seconds = usage.ru_utime + usage.ru_stime
+    result.output = output.decode(errors="replace")
+    return process.returncode
 
 
 class Run:
@@ -81,14 +95,10 @@ def run_gtest(run):
         environment = os.environ | run.environment
         if run.parts > 1:
             environment |= {"GTEST_TOTAL_SHARDS": str(run.parts), "GTEST_SHARD_INDEX": str(run.part)}
-        begin = time.monotonic()
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder,
-                              env=environment, check=False)
-        result.seconds = time.monotonic() - begin
-        result.output = done.stdout.decode(errors="replace")
+        status = run_process(result, command, cwd=folder, env=environment)
         read_report(report, result)
-    if done.returncode != 0 and result.failed == 0:
-        result.fail(f"{run.path.name} ended with status {done.returncode}")
+    if status != 0 and result.failed == 0:
+        result.fail(f"{run.path.name} ended with status {status}")
     elif not run.text and result.passed + result.failed == 0 and not (run.note and result.skipped):
         result.fail(f"{run.path.name} ran no test")
     return result
@@ -130,11 +140,7 @@ def check_list(path, build, name, patterns):
 def run_command(name, command):
     """A check of the tree: passes if it ends with status 0; lines "skipped: WHAT" are what it could not check."""
     result = Result(name, "tree")
-    begin = time.monotonic()
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=ROOT, check=False)
-    result.seconds = time.monotonic() - begin
-    result.output = done.stdout.decode(errors="replace")
-    if done.returncode != 0:
+    if run_process(result, command, cwd=ROOT) != 0:
         result.fail(" ".join(map(str, command)))
         return result
     result.skipped = [line.removeprefix("skipped: ") for line in result.output.splitlines()
@@ -194,20 +200,16 @@ def run_pytest(path, text=""):
                    f"--junitxml={report}", "-c", str(ROOT / "pyproject.toml"), str(path)]
         command += ["-k", text] if text else []
         environment = os.environ | {"PYTHONPATH": str(python_environment.PACKAGE), "PYTHONDONTWRITEBYTECODE": "1"}
-        begin = time.monotonic()
         try:
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=ROOT,
-                                  env=environment, check=False)
+            status = run_process(result, command, cwd=ROOT, env=environment)
         except FileNotFoundError:
             result.skipped = [f"{path.name} (no {command[0]})"]
             return result
-        result.seconds = time.monotonic() - begin
-        result.output = done.stdout.decode(errors="replace")
         read_junit(report, result)
     if "No module named pytest" in result.output:
         result.skipped = [f"{path.name} (needs pytest)"]
-    elif done.returncode not in (0, 5) and result.failed == 0:  # 5: no test, as where all of a file is skipped
-        result.fail(f"pytest {path.name} ended with status {done.returncode}")
+    elif status not in (0, 5) and result.failed == 0:  # 5: no test, as where all of a file is skipped
+        result.fail(f"pytest {path.name} ended with status {status}")
     return result
 
 

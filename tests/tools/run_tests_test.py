@@ -116,8 +116,29 @@ class Jobs(unittest.TestCase):
     def test_the_longest_begin(self):
         with mock.patch.object(sys, "argv", ["run_tests.py"]), \
                 mock.patch.object(run_tests, "programs", lambda build: [pathlib.Path("ops_tests")]):
-            first = run_tests.collect(run_tests.arguments())[0]
-        self.assertIs(first[0], test_jobs.run_mutants)
+            jobs = run_tests.collect(run_tests.arguments())
+        self.assertIs(jobs[0][0], test_jobs.run_gtest)
+        kinds = [job[0] for job in jobs]
+        self.assertLess(kinds.index(test_jobs.run_mutants), kinds.index(test_jobs.run_install))
+        files = [job[1].stem for job in jobs if job[0] is test_jobs.run_pytest]
+        self.assertEqual(files[0], "package_test")
+        checks = [job[1] for job in jobs if job[0] is test_jobs.run_command]
+        self.assertEqual(checks[0], "generated ptx")
+
+    def test_what_is_told_of_seconds_is_there(self):
+        files = {path.stem.removesuffix("_test") for path in test_jobs.python_tests()}
+        self.assertLessEqual(set(run_tests.PYTHON), files)
+        self.assertLessEqual(set(run_tests.COMMANDS), set(test_jobs.tree_checks()))
+
+    def test_processor_time_is_that_of_the_program_and_its_children(self):
+        busy = "import time\nwhile time.process_time() < 0.2: pass\nprint('done')"
+        result = test_jobs.Result("busy", "tree")
+        parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}]); sys.exit(3)"
+        command = [sys.executable, "-c", parent]
+        self.assertEqual(test_jobs.run_process(result, command), 3)
+        self.assertEqual(result.output, "done\n")
+        self.assertGreaterEqual(result.processor_seconds, 0.2)
+        self.assertGreaterEqual(result.seconds, 0.2)
 
     def test_results_of_pytest_are_counted(self):
         report = self.enterContext(tempfile.NamedTemporaryFile("w", suffix=".xml"))
