@@ -30,10 +30,10 @@ set(tilewright_floor_libraries -Wl,--no-as-needed -l:libdl.so.2 -l:libpthread.so
 
 # Asks libc for old versions of its functions (glibc_floor.c). `program`: a program or libraries.
 function(tilewright_glibc_floor kind)
-  if(NOT TILEWRIGHT_PORTABLE OR NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     return()
   endif()
-  add_library(tilewright_floor_of_${kind} OBJECT cmake/glibc_floor.c)
+  add_library(tilewright_floor_of_${kind} OBJECT EXCLUDE_FROM_ALL cmake/glibc_floor.c)
   target_compile_options(tilewright_floor_of_${kind} PRIVATE -O2 -fno-builtin -fno-lto)
   if(kind STREQUAL "program")
     target_compile_definitions(tilewright_floor_of_program PRIVATE TILEWRIGHT_FLOOR_OF_PROGRAM)

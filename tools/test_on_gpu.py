@@ -2,10 +2,12 @@
 """All that the Python package has for a GPU, in a time that is given: what calls cost, then its tests beside the
 suites of other libraries, in many processes.
 
-    tools/test_on_gpu.py --out DIR [--package build/release/python] [--suites DIR] [--seconds 300] [--jobs 13]
+    tools/test_on_gpu.py --out DIR [--package build/release/python] [--suites DIR] [--peers DIR] [--seconds 300]
+                         [--jobs 13]
 
 --suites names a folder with fa3 (FlashAttention's hopper/, and flash_attn/ for rotary cases), flashmla and
-deepgemm as they were published; without it they are left out. Needs torch, pytest and einops for the Python that
+deepgemm as they were published; without it they are left out. --peers names a folder from which other libraries
+can be imported, whose calls get a row in the table of costs. Needs torch, pytest and einops for the Python that
 runs this, and rich for flashmla. DIR gets a log of each part as it goes, so that a kill loses nothing.
 """
 
@@ -20,7 +22,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests/python"
 # Processes of tests, each with files that take about as long as the others'.
-GROUPS = (("torch_gpu_test", "torch_attention_test", "bad_input_test", "graphs_gpu_test"),
+GROUPS = (("torch_gpu_test", "torch_attention_test", "bad_input_test", "torch_ops_test", "known_calls_test"),
           ("sdpa_test", "compat_flash_attn_test", "compat_deepseek_test", "torch_layers_test"),
           ("transformers_v4_test", "transformers_dense_test", "transformers_experts_test", "arrays_test"))
 SUITES = ("fa3", "flashmla", "deepgemm")
@@ -31,12 +33,13 @@ OVERHEAD_SECONDS = 90
 class Part:
     """A process with a log; what it prints goes there as it comes."""
 
-    def __init__(self, name, command, options, limit):
+    def __init__(self, name, command, options, limit, *folders):
         self.name, self.begin, self.limit = name, time.monotonic(), limit
         self.log = (options.out / f"{name}.txt").open("wb")
-        path = [str(options.package.resolve()), str(TESTS), os.environ.get("PYTHONPATH", "")]
+        path = [str(options.package.resolve()), str(TESTS), *map(str, folders), os.environ.get("PYTHONPATH", "")]
+        # JAX takes most of the memory when it starts, unless it is told not to.
         environment = {**os.environ, "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "2",
-                       "PYTHONPATH": os.pathsep.join(filter(None, path))}
+                       "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONPATH": os.pathsep.join(filter(None, path))}
         self.process = subprocess.Popen([sys.executable, *map(str, command)], stdout=self.log,
                                         stderr=subprocess.STDOUT, env=environment, cwd=ROOT,
                                         start_new_session=True)
@@ -57,6 +60,7 @@ def parse():
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--package", type=pathlib.Path, default=ROOT / "build/release/python")
     parser.add_argument("--suites", type=pathlib.Path, help="folder with fa3, flashmla, deepgemm")
+    parser.add_argument("--peers", type=pathlib.Path, help="folder from which other libraries are imported")
     parser.add_argument("--seconds", type=float, default=300, help="for all of it; suites stop in time")
     parser.add_argument("--jobs", type=int, default=13, help="processes of the suites")
     parser.add_argument("--device", default="cuda:0", help="sim:h200 tries this out without a GPU")
@@ -84,7 +88,8 @@ def main():
     print(Part("doctor", ["-m", "tilewright", "doctor"], options, 60).wait(), flush=True)
     overhead = ["-m", "tilewright.bench", "overhead", "--device", options.device, "--log",
                 options.out / "overhead.json"]
-    print(Part("overhead", overhead, options, OVERHEAD_SECONDS).wait(), flush=True)
+    peers = [options.peers.resolve()] if options.peers else []
+    print(Part("overhead", overhead, options, OVERHEAD_SECONDS, *peers).wait(), flush=True)
     left = end - time.monotonic()
     parts = [Part(f"tests-{i}", tests_command(options, group), options, left) for i, group in enumerate(GROUPS)]
     if options.suites:

@@ -1,4 +1,4 @@
-"""What a wheel of build/dist holds (tools/make_wheel.py makes it), installed where there is nothing else."""
+"""A wheel packed from the build by tools/pack_wheel.py: what it holds; it works where there is nothing else."""
 
 import pathlib
 import platform
@@ -9,18 +9,23 @@ import zipfile
 
 import pytest
 
-DIST = pathlib.Path(__file__).resolve().parents[2] / "build/dist"
+import tilewright
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(tilewright.__file__).parents[2]
 SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "librt.so.1"}
 FLOOR = 28  # of glibc: the first number behind "2."
 OWN = {"libtilewright.so.0.1", "libcuda.so.1"}
 
 
 @pytest.fixture(scope="module")
-def wheel():
-    found = sorted(DIST.glob("*.whl"))
-    if not found:
-        pytest.skip("no wheel in build/dist; tools/make_wheel.py makes one")
-    return found[-1]
+def wheel(tmp_path_factory):
+    core, linked = (BUILD / name / "tilewright/_core.abi3.so" for name in ("python", "wheel"))
+    if not linked.exists() or linked.stat().st_mtime < core.stat().st_mtime:
+        pytest.skip(f"the parts of a wheel are missing or old: ninja -C {BUILD} tilewright_wheel")
+    folder = tmp_path_factory.mktemp("dist")
+    subprocess.run([sys.executable, ROOT / "tools/pack_wheel.py", "--build", BUILD, "--out", folder], check=True)
+    return next(folder.glob("*.whl"))
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +50,9 @@ def test_wheel_is_small_and_for_every_python(wheel):
                  "lib/sim/libcudart.so.13", "bin/tilewright"):
         assert f"tilewright/{name}" in names
     assert not [name for name in names if "__pycache__" in name]
+    package = {f"tilewright/{path.relative_to(ROOT / 'python/tilewright').as_posix()}"
+               for path in (ROOT / "python/tilewright").rglob("*.py")}
+    assert package <= set(names) and len(names) == len(set(names))
 
 
 def test_wheel_needs_the_c_library_alone(installed):
@@ -77,3 +85,5 @@ for wrong in ({"cols": 127, "x_dtype": "f32"}, {"cols": -1}):  # a C++ exception
     assert done.returncode == 0 or "without" in done.stdout, done.stdout
     assert run(installed / "bin/tilewright", "doctor").stdout.startswith("ok   Python")
     assert run(installed / "bin/tilewright", "info").returncode == 0
+    shown = run(installed / "bin/pip", "show", "-f", "tilewright").stdout
+    assert "Version: 0.1.0" in shown and "tilewright/py.typed" in shown

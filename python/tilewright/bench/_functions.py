@@ -7,7 +7,6 @@ operators and torch's allocator.
 
 from __future__ import annotations
 
-import importlib
 import platform
 import time
 from collections.abc import Callable
@@ -18,6 +17,8 @@ import torch
 import tilewright
 import tilewright.torch as tt
 from tilewright.compat import flash_attn_interface, flash_mla
+
+from . import _peers
 
 CALLS = 200
 REPEATS = 25
@@ -78,7 +79,10 @@ def table(device: tilewright.Device) -> list[Row]:
     x = _decode(device.spec if is_gpu else "cpu")
     with torch.inference_mode():
         rows = _ours(x, is_gpu) + _torch(x, is_gpu)
-        return rows + (_peers(x) if is_gpu else [])
+        if is_gpu:
+            for name, call in _peers.calls(x):
+                rows.append(_peer(name, call))
+        return rows
 
 
 def _ours(x: dict[str, Any], is_gpu: bool) -> list[Row]:
@@ -154,13 +158,7 @@ def _layers(device: torch.device) -> dict[str, Callable[[], Any]]:
 
 
 def _flash_mla(device: torch.device) -> Callable[[], Any]:
-    q = torch.randn(8, 1, 64, 512, dtype=torch.bfloat16, device=device)
-    cache = torch.zeros(16, 64 * 584, dtype=torch.uint8, device=device).view(16, 64, 1, 584)
-    indices = torch.arange(8 * 128, dtype=torch.int32, device=device).view(8, 1, 128)
-    schedule, _ = flash_mla.get_mla_metadata()
-    return lambda: flash_mla.flash_mla_with_kvcache(
-        q, cache, None, None, 512, schedule, is_fp8_kvcache=True, indices=indices
-    )
+    return _peers.flash_mla_call(flash_mla, device)
 
 
 def _torch(x: dict[str, Any], is_gpu: bool) -> list[Row]:
@@ -173,28 +171,14 @@ def _torch(x: dict[str, Any], is_gpu: bool) -> list[Row]:
     return rows
 
 
-def _peers(x: dict[str, Any]) -> list[Row]:
-    rows = []
-    for name, make in (("flash_attn", _flash_attn), ("flashinfer", _flashinfer)):
-        try:
-            module = importlib.import_module(name)
-            version = getattr(module, "__version__", "")
-            rows.append(Row(f"{name} {version}", _time(make(module, x), is_gpu=True)))
-        except ImportError as error:
-            rows.append(Row(name, None, str(error)))
-        except Exception as error:  # a peer's own failure is a line of the table
-            rows.append(Row(name, None, f"{type(error).__name__}: {error}"[:200]))
-    return rows
-
-
-def _flash_attn(module: Any, x: dict[str, Any]) -> Callable[[], Any]:
-    return lambda: module.flash_attn_with_kvcache(
-        x["q"], x["k_cache"], x["v_cache"], x["k"], x["v"], cache_seqlens=x["lengths"], causal=True
-    )
-
-
-def _flashinfer(module: Any, x: dict[str, Any]) -> Callable[[], Any]:
-    return lambda: module.single_decode_with_kv_cache(x["q"][0, 0], x["k_cache"][0], x["v_cache"][0])
+def _peer(name: str, call: Callable[[], Any] | str) -> Row:
+    """Of a library that may not be there; its own failure is a line of the table."""
+    if isinstance(call, str):
+        return Row(name, None, call)
+    try:
+        return Row(name, _time(call, is_gpu=True))
+    except Exception as error:
+        return Row(name, None, f"{type(error).__name__}: {error}"[:200])
 
 
 def data(rows: list[Row], device: str) -> dict[str, Any]:
