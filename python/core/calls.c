@@ -28,9 +28,14 @@ static bool is_true(PyObject* function) {
   return truth != 0;
 }
 
-static bool is_direct(const Calls* self, PyObject* const* args) {
+bool calls_are_watched(const Calls* self) {
   for (int i = 0; i < self->num_guards; ++i)
-    if (is_true(self->guards[i])) return false;
+    if (is_true(self->guards[i])) return true;
+  return false;
+}
+
+static bool is_direct(const Calls* self, PyObject* const* args) {
+  if (calls_are_watched(self)) return false;
   if (!is_true(self->grad_enabled)) return true;
   for (int i = 0; i < self->num_tensors; ++i) {
     if (args[i] == Py_None) continue;

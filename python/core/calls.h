@@ -78,6 +78,8 @@ bool calls_read(const Calls* self, PyObject* const* args, Py_ssize_t count, Key*
 
 extern PyTypeObject* calls_type;
 Known* calls_find(const Calls* self, const Key* key);
+/* Whether a mode, a transform or a tracer wants to see what torch does. */
+bool calls_are_watched(const Calls* self);
 /* Makes a call known; NULL, with an exception, if that cannot be. `results` may be NULL. */
 Known* calls_insert(Calls* self, const Key* key, Operator* op, size_t workspace_bytes,
                     PyObject* names, PyObject* results, PyObject* members);

@@ -119,12 +119,23 @@ static bool find_cxx(void* library) {
   return true;
 }
 
+static void find_of_tensors(void* library, TorchAbi* abi) {
+  const bool is_found =
+      find(library, "_ZNK3c1010TensorImpl13requires_gradEv", &abi->requires_grad) &&
+      find(library, "_ZN2at4impl19tensor_has_dispatchERKNS_6TensorE", &abi->has_dispatch) &&
+      find(library, "_ZN2at6native6is_negERKNS_6TensorE", &abi->is_negated);
+  if (!is_found) abi->requires_grad = NULL;
+}
+
 bool torch_abi_open(const char* path) {
   void* const library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
   TorchAbi* const abi = &torch_abi;
+  if (library != NULL) find_of_tensors(library, abi);
   return library != NULL && find_cxx(library) &&
          find(library, "aoti_torch_library_init_impl", &abi->library_init_impl) &&
          find(library, "torch_library_impl", &abi->library_impl) &&
+         find(library, "aoti_torch_is_defined", &abi->is_defined) &&
+         find(library, "aoti_torch_grad_mode_is_enabled", &abi->grad_is_enabled) &&
          find(library, "aoti_torch_get_dim", &abi->get_dim) &&
          find(library, "aoti_torch_get_sizes", &abi->get_sizes) &&
          find(library, "aoti_torch_get_strides", &abi->get_strides) &&

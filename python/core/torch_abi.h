@@ -17,6 +17,8 @@ typedef struct TorchAbi {
   int32_t (*library_init_impl)(const char* name, const char* key, const char* file, uint32_t line,
                                void** library);
   int32_t (*library_impl)(void* library, const char* name, StableKernel kernel, uint64_t version);
+  int32_t (*is_defined)(AtenTensor x, bool* is_defined);
+  bool (*grad_is_enabled)(void);
   int32_t (*get_dim)(AtenTensor x, int64_t* ndim);
   int32_t (*get_sizes)(AtenTensor x, int64_t** sizes);
   int32_t (*get_strides)(AtenTensor x, int64_t** strides);
@@ -32,6 +34,11 @@ typedef struct TorchAbi {
   int32_t (*string_text)(void* string, const char** text);
   int32_t (*delete_string)(void* string);
   void (*delete_optional)(void* value); /* operator delete */
+  /* Functions of C++ that the interface lacks, by their names; all or none are there. An at::Tensor
+   * is the address of its TensorImpl. */
+  bool (*requires_grad)(const void* impl);  /* c10::TensorImpl::requires_grad() */
+  bool (*has_dispatch)(const AtenTensor x); /* at::impl::tensor_has_dispatch() */
+  bool (*is_negated)(const AtenTensor x);   /* at::native::is_neg() */
 } TorchAbi;
 
 extern TorchAbi torch_abi;

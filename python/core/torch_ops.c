@@ -2,7 +2,9 @@
  * types, shapes, strides and options are a key of a _core.Calls, as in calls.c. A call that is not
  * known goes to a kernel in Python, which says under what the next one is to be known.
  *
- * The kernels stand where nothing else wants to see the call: below autograd, modes, tracing. */
+ * The kernels stand where nothing else wants to see the call: below autograd, modes, tracing. The
+ * rule for autograd, which stands above them, runs a known call itself if nothing does; everything
+ * else goes to the rule in Python. */
 #include "torch_abi.h"
 
 #include <stdlib.h>
@@ -13,6 +15,7 @@ enum { MAX_ARGUMENTS = 40, MAX_OPS = 16 };
 typedef struct TorchOp {
   Calls* calls;
   PyObject* kernel; /* (*arguments) -> (results, None or what calls_insert() takes) */
+  PyObject* rule;   /* of autograd: (*arguments) -> (results, None) */
   char kinds[MAX_ARGUMENTS + 1];
   int num_arguments, num_tensors;
 } TorchOp;
@@ -45,6 +48,8 @@ static bool is_tensor(char kind) {
 static bool read_tensor(AtenTensor x, int64_t head[4], int64_t** sizes, int64_t** strides,
                         void** data) {
   int32_t dtype, type, index;
+  bool is_defined;
+  if (torch_abi.is_defined(x, &is_defined) != 0 || !is_defined) return false;
   if (torch_abi.get_dim(x, &head[0]) != 0 || head[0] > MAX_DIMS ||
       torch_abi.get_dtype(x, &dtype) != 0 || torch_abi.get_device_type(x, &type) != 0 ||
       torch_abi.get_device_index(x, &index) != 0)
@@ -239,11 +244,11 @@ static bool remember(const TorchOp* op, const Key* key, PyObject* what, const St
   return PyErr_Occurred() == NULL;
 }
 
-static bool run_in_python(const TorchOp* op, const StableValue* stack, const Key* key,
-                          StableValue* results, int count) {
+static bool run_in_python(const TorchOp* op, PyObject* function, const StableValue* stack,
+                          const Key* key, StableValue* results, int count) {
   PyObject *made, *what;
   PyObject* const arguments = arguments_of(op, stack);
-  PyObject* const done = arguments == NULL ? NULL : PyObject_Call(op->kernel, arguments, NULL);
+  PyObject* const done = arguments == NULL ? NULL : PyObject_Call(function, arguments, NULL);
   Py_XDECREF(arguments);
   if (done == NULL) return false;
   bool is_good = PyArg_ParseTuple(done, "O!O", &PyTuple_Type, &made, &what) != 0;
@@ -272,10 +277,25 @@ static void free_arguments(const TorchOp* op, StableValue* stack) {
   }
 }
 
-static bool run(const TorchOp* op, const StableValue* stack, StableValue* results, int count) {
+/* Whether nothing above the kernels wants to see a call. */
+static bool is_direct(const TorchOp* op, const StableValue* stack) {
+  if (calls_are_watched(op->calls)) return false;
+  const bool has_grad = torch_abi.grad_is_enabled();
+  for (int i = 0; i < op->num_arguments; ++i) {
+    const AtenTensor x = tensor_of(op->kinds[i], stack[i]);
+    if (x == NULL) continue;
+    if (torch_abi.has_dispatch(x) || torch_abi.is_negated(x)) return false;
+    if (has_grad && torch_abi.requires_grad(*(void**)x)) return false;
+  }
+  return true;
+}
+
+static bool run(const TorchOp* op, bool is_rule, const StableValue* stack, StableValue* results,
+                int count) {
   Key key;
   void* addresses[MAX_TENSORS] = {NULL};
-  const bool has_key = !is_child_of_fork() && read_key(op, stack, &key, addresses);
+  const bool has_key = !is_child_of_fork() && (!is_rule || is_direct(op, stack)) &&
+                       read_key(op, stack, &key, addresses);
   Known* const known = has_key ? calls_find(op->calls, &key) : NULL;
   bool is_done = false;
   if (known != NULL) {
@@ -284,14 +304,15 @@ static bool run(const TorchOp* op, const StableValue* stack, StableValue* result
     calls_leave(known);
   }
   if (is_done || PyErr_Occurred()) return is_done;
-  return run_in_python(op, stack, has_key ? &key : NULL, results, count);
+  if (is_rule) return run_in_python(op, op->rule, stack, NULL, results, count);
+  return run_in_python(op, op->kernel, stack, has_key ? &key : NULL, results, count);
 }
 
 /* Arguments are the kernel's, and results take their place. */
-static void kernel(const TorchOp* op, StableValue* stack, uint64_t num_results) {
+static void kernel(const TorchOp* op, bool is_rule, StableValue* stack, uint64_t num_results) {
   StableValue results[MAX_RESULTS] = {0};
   const PyGILState_STATE state = PyGILState_Ensure();
-  const bool is_done = run(op, stack, results, (int)num_results);
+  const bool is_done = run(op, is_rule, stack, results, (int)num_results);
   if (!is_done) torch_keep_exception();
   free_arguments(op, stack);
   PyGILState_Release(state);
@@ -299,31 +320,22 @@ static void kernel(const TorchOp* op, StableValue* stack, uint64_t num_results) 
   memcpy(stack, results, (size_t)num_results * sizeof *results);
 }
 
-/* A kernel is told nothing but its stack, so each operator has one of its own. */
+/* A kernel is told nothing but its stack, so each operator has its own, and its own rule. */
 #define KERNEL(I)                                                                    \
   static void kernel_##I(StableValue* stack, uint64_t arguments, uint64_t results) { \
     (void)arguments;                                                                 \
-    kernel(&ops[I], stack, results);                                                 \
+    kernel(&ops[I], false, stack, results);                                          \
+  }                                                                                  \
+  static void rule_##I(StableValue* stack, uint64_t arguments, uint64_t results) {   \
+    (void)arguments;                                                                 \
+    kernel(&ops[I], true, stack, results);                                           \
   }
-KERNEL(0)
-KERNEL(1)
-KERNEL(2)
-KERNEL(3)
-KERNEL(4)
-KERNEL(5)
-KERNEL(6)
-KERNEL(7)
-KERNEL(8)
-KERNEL(9)
-KERNEL(10)
-KERNEL(11)
-KERNEL(12)
-KERNEL(13)
-KERNEL(14)
-KERNEL(15)
-static const StableKernel kernels[MAX_OPS] = {
-    kernel_0, kernel_1, kernel_2,  kernel_3,  kernel_4,  kernel_5,  kernel_6,  kernel_7,
-    kernel_8, kernel_9, kernel_10, kernel_11, kernel_12, kernel_13, kernel_14, kernel_15};
+#define ALL(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15)
+ALL(KERNEL)
+#define NAME_OF_KERNEL(I) kernel_##I,
+#define NAME_OF_RULE(I) rule_##I,
+static const StableKernel kernels[MAX_OPS] = {ALL(NAME_OF_KERNEL)};
+static const StableKernel rules[MAX_OPS] = {ALL(NAME_OF_RULE)};
 
 /* ---- functions of Python */
 
@@ -358,9 +370,9 @@ enum { TORCH_2_10 = 0x020a }; /* the version that values on the stack are as of 
 static PyObject* add_op(PyObject* module, PyObject* args) {
   (void)module;
   const char *library, *name, *kinds;
-  PyObject *calls, *function;
-  if (!PyArg_ParseTuple(args, "sssO!O:torch_op", &library, &name, &kinds, calls_type, &calls,
-                        &function))
+  PyObject *calls, *function, *rule;
+  if (!PyArg_ParseTuple(args, "sssO!OO:torch_op", &library, &name, &kinds, calls_type, &calls,
+                        &function, &rule))
     return NULL;
   if (torch_abi.library_impl == NULL || num_ops == MAX_OPS || strlen(kinds) > MAX_ARGUMENTS ||
       strspn(kinds, "TtifFbsd") != strlen(kinds))
@@ -375,16 +387,19 @@ static PyObject* add_op(PyObject* module, PyObject* args) {
     return raise_invalid("torch_op(%s): %d tensors", name, op->num_tensors);
   op->calls = (Calls*)Py_NewRef(calls);
   op->kernel = Py_NewRef(function);
-  static const char* const keys[] = {"CPU", "CUDA"};
-  for (int i = 0; i < 2; ++i) {
+  op->rule = Py_NewRef(rule);
+  const bool has_rule = rule != Py_None && torch_abi.requires_grad != NULL;
+  static const char* const keys[] = {"CPU", "CUDA", "Autograd"};
+  for (int i = 0; i < 2 + has_rule; ++i) {
     void* implementation = NULL;
+    const StableKernel function_of_key = i == 2 ? rules[num_ops] : kernels[num_ops];
     if (torch_abi.library_init_impl(library, keys[i], __FILE__, __LINE__, &implementation) != 0 ||
-        torch_abi.library_impl(implementation, name, kernels[num_ops],
-                               (uint64_t)TORCH_2_10 << 48) != 0)
+        torch_abi.library_impl(implementation, name, function_of_key, (uint64_t)TORCH_2_10 << 48) !=
+            0)
       return PyErr_Format(PyExc_RuntimeError, "torch refuses a kernel of %s::%s", library, name);
   }
   ++num_ops;
-  return Py_NewRef(Py_None);
+  return PyBool_FromLong(has_rule);
 }
 
 static PyMethodDef functions[] = {
@@ -392,8 +407,11 @@ static PyMethodDef functions[] = {
      "torch_open(path, to_tensors, from_tensor, examples, /)\n--\n\n"
      "Finds torch's C interface in libtorch_cpu.so, which is loaded; False: it lacks something."},
     {"torch_op", add_op, METH_VARARGS,
-     "torch_op(library, name, kinds, calls, kernel, /)\n--\n\n"
-     "Kernels in C for an operator: known calls, and kernel(*arguments) for the others.\n"
+     "torch_op(library, name, kinds, calls, kernel, rule, /)\n--\n\n"
+     "Kernels in C for an operator: known calls, and kernel(*arguments) for the others. With a\n"
+     "rule also that for autograd, which calls it where somebody wants to see the call; False: "
+     "this\n"
+     "torch does not say where.\n"
      "kinds: a letter for each argument: T Tensor, t Tensor?, i int, f float, F float?, b bool,\n"
      "s str, d dtype."},
     {NULL, NULL, 0, NULL}};

@@ -230,10 +230,16 @@ def test_other_things_than_dense_tensors():
     assert tt.attention(*(x.to("meta") for x in (q, k, v))).device.type == "meta"
     with pytest.raises(tilewright.InvalidArgument, match="sparse_coo.*expected dense tensors"):
         tt.attention(q.to_sparse(), k, v)
-    with pytest.raises(TypeError, match="expected a torch.Tensor, not list"):
+    with pytest.raises(TypeError, match="q is a list; expected a torch.Tensor"):
         tt.attention([1.0], k, v)
-    with pytest.raises(TypeError, match="expected a torch.Tensor, not NoneType"):
+    with pytest.raises(TypeError, match="k is None; expected a torch.Tensor"):
         tt.attention(q, None, v)
+    with pytest.raises(TypeError, match="lengths is a ndarray; expected a torch.Tensor"):
+        tt.attention_decode(q[:, :1], k, v, lengths=i32([3, 4]).cpu().numpy())
+    with pytest.raises(TypeError, match="weight is a int; expected a torch.Tensor"):
+        tt.Linear(3)
+    with pytest.raises(TypeError, match="x is a str; expected a torch.Tensor"):
+        tt.quantize("x")
     freed = q.clone()
     freed.untyped_storage().resize_(0)
     with pytest.raises((tilewright.InvalidArgument, RuntimeError)):

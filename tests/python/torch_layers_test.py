@@ -204,3 +204,18 @@ def test_quantize_op_is_what_it_says():
         assert torch.equal(one.view(torch.uint8), other.view(torch.uint8))
     with pytest.raises(tilewright.InvalidArgument, match="format='int4': expected one of 'nvfp4'"):
         tt.quantize(x, "int4")
+
+
+def test_features_are_those_of_the_weight():
+    """Wider rows, and rows of a wider matrix, hold enough memory for what is not there."""
+    layer = tt.Linear(bf16(64, 128))
+    wide = bf16(3, 256)
+    for x in (wide, wide[:, :64], bf16(300, 64)):
+        with pytest.raises(tilewright.InvalidArgument, match=r"x bfloat16.*expected those of the weight, 128 in"):
+            layer(x)
+    with pytest.raises(tilewright.InvalidArgument, match="and 32 out features: expected .* 64 out features"):
+        torch.ops.tilewright.linear(wide[:, :128], None, layer._handle, 32, torch.bfloat16)
+    experts = tt.Moe(bf16(2, 64, 128), bf16(2, 64, 128), bf16(2, 128, 64))
+    for cols in (64, 256):
+        with pytest.raises(tilewright.InvalidArgument, match=r"expected bfloat16 \[tokens, 128\]"):
+            experts(bf16(3, cols), i32([[0]] * 3), torch.ones(3, 1, device=wide.device))

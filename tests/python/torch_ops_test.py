@@ -8,9 +8,13 @@ import sys
 import threading
 import weakref
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
+
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 import tilewright  # noqa: E402
 import tilewright.torch as tt  # noqa: E402
@@ -108,7 +112,8 @@ def equal(found, right):
 
 @pytest.mark.parametrize("name, grad", [
     *((name, torch.inference_mode) for name in CALLS),
-    *((name, grad) for name in ("attention_out", "linear") for grad in (torch.no_grad, torch.enable_grad))])
+    *((name, grad) for name in ("attention_out", "linear", "sparse_attention", "attention_decode")
+      for grad in (torch.no_grad, torch.enable_grad))])
 def test_the_second_call_is_known_and_the_same(name, grad):
     gc.collect()
     table = _ops.tables[name.partition(" ")[0]]
@@ -131,6 +136,91 @@ def test_a_known_call_leaves_python_alone(monkeypatch):
         for _ in range(3):
             found = call()
     assert len(asked) <= 2 and equal(*found)
+
+
+class Seen(torch.Tensor):
+    """Sees what is done with it below autograd, in memory of its own."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+    calls = 0
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        Seen.calls += function is ops.linear.default
+        return function(*(x.plain if isinstance(x, Seen) else x for x in args), **(kwargs or {}))
+
+
+class Mode(TorchDispatchMode):
+    calls = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.calls += function is ops.linear.default
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("grad", [torch.no_grad, torch.enable_grad])
+def test_who_wants_to_see_a_known_call_sees_it(grad):
+    """The rule for autograd runs what is known by itself, unless there is anybody below it."""
+    layer, x = layer_of(tt.Linear), bf16(3, 128)
+
+    def call(x):
+        return ops.linear(x, None, layer._handle, 64, torch.float32)
+
+    with grad():
+        known = [call(x) for _ in range(3)][-1]
+        seen = torch.Tensor._make_subclass(Seen, x)
+        seen.plain = x
+        assert torch.equal(call(seen), known) and Seen.calls == 1
+        with Mode() as mode:
+            assert torch.equal(call(x), known)
+        assert mode.calls == 1
+        assert torch.equal(call(torch._neg_view(x)), call(-x)) and not torch.equal(call(-x), known)
+        with FakeTensorMode() as fake:
+            assert isinstance(call(fake.from_tensor(x)), FakeTensor)
+        assert call(x.to("meta")).is_meta
+    Seen.calls = 0
+
+
+def test_a_known_call_whose_operand_requires_grad_says_so():
+    layer, x, q = layer_of(tt.Linear), bf16(3, 128), bf16(2, 1, 4, 64)
+    k, v, lengths, out = bf16(2, 40, 2, 64), bf16(2, 40, 2, 64, seed=1), i32([3, 17]), bf16(2, 1, 4, 64)
+
+    def call(x):
+        return ops.linear(x, None, layer._handle, 64, torch.float32)
+
+    def into(q):
+        return ops.attention_decode_out(q, k, v, lengths, *[None] * 5, True, None, None, None, None, True, -1,
+                                        0.0, 0, "auto", out, None)
+
+    for _ in range(3):
+        call(x), into(q)
+    with torch.no_grad():
+        assert not call(x.clone().requires_grad_()).requires_grad
+    made = call(x.clone().requires_grad_())
+    with pytest.raises(NotImplementedError, match="linear has no backward"):
+        made.sum().backward()
+    with pytest.raises(RuntimeError, match="attention_decode_out writes to tensors .* requires grad"):
+        into(q.clone().requires_grad_())
+    with pytest.raises(RuntimeError):
+        torch.func.grad(lambda x: call(x).sum())(x)
+
+
+@pytest.mark.parametrize("grad", [torch.inference_mode, torch.no_grad, torch.enable_grad])
+def test_none_for_a_tensor_is_named(grad, capfd):
+    q, k, v = whole()
+    rest = (*[None] * 6, 20, 33, *AUTO)
+    with grad():
+        for given, name in (((None, k, v), "q"), ((q, None, v), "k"), ((q, k, None), "v")):
+            with pytest.raises(tilewright.InvalidArgument, match=f"::attention: {name} is None; expected"):
+                ops.attention(*given, *rest, False)
+        with pytest.raises(tilewright.InvalidArgument, match="::attention_out: out is None; expected a tensor"):
+            ops.attention_out(q, k, v, *rest, None, None)
+        with pytest.raises(NotImplementedError, match="no tensor arguments .* tilewright::linear"):
+            ops.linear(None, None, 1, 64, torch.float32)
+        for wrong in (3, "x", [q], np.zeros(3)):
+            with pytest.raises(RuntimeError, match="Expected a value of type 'Tensor' for argument 'k'"):
+                ops.attention(q, wrong, v, *rest, False)
+    assert "frame #" not in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("change, kind, text", [
@@ -237,7 +327,7 @@ def test_bad_registrations_are_refused():
                         is_capturing=bool, allocate=len)
     for kinds in ("Tx", "T" * 50, "T" * 23):
         with pytest.raises(tilewright.InvalidArgument, match="torch_op"):
-            _core.torch_op("tilewright", "attention", kinds, calls, len)
+            _core.torch_op("tilewright", "attention", kinds, calls, len, None)
     assert _core.torch_open("/nowhere/libtorch_cpu.so", len, len, ()) is False
 
 

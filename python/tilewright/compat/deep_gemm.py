@@ -140,7 +140,7 @@ def _prepared(w: Tensor, scales: Tensor) -> _weights.Prepared:
         return found[1]
     source = _weights.source(Weight(w, scales, "fp8"), "fp8")
     made = tilewright.LinearWeight(device_of(w.device), **source)
-    prepared = _weights.Prepared(made, w.device)
+    prepared = _weights.Prepared(made, tuple(w.shape), w.device)
     while len(_kept) >= _limit:
         del _kept[next(iter(_kept))]
     _kept[(*key, version)] = (weakref.ref(w), prepared)

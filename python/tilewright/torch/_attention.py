@@ -17,6 +17,7 @@ from ._context import (
     Way,
     describe,
     empty_as,
+    expect_tensors,
     have_no_gradient,
     is_direct,
     known_calls,
@@ -128,9 +129,11 @@ def attend(given: tuple[Any, ...], also: Way | None = None) -> Any:
             return done
     q, k, v, sink, cu_q, cu_kv, q_descale, k_descale, v_descale, out, _, return_lse = given[:12]
     max_q, max_kv, *options = given[12:]
+    expect_tensors("q k v sink cu_q cu_kv q_descale k_descale v_descale out", given, 3)
     direct = is_direct(q, k, v) and (sink is None or have_no_gradient(sink))
     if cu_q is None and cu_kv is None:
         require_dims(q, 4, "[batch, tokens, heads, head_dim]")
+        require(k.dim() == 4, f"{describe('k', k)}: expected [batch, keys, heads, head_dim]")
         max_q, max_kv = q.shape[1], k.shape[1]
     else:
         require_dims(q, 3, "[rows, heads, head_dim]")
@@ -282,7 +285,7 @@ def _check(
     )
     for name, tensor in (("q", q), ("k", k), ("v", v), ("out", out)):
         require(
-            tensor.stride(-1) == 1 or tensor.shape[-1] <= 1,
+            tensor.dim() > 0 and (tensor.stride(-1) == 1 or tensor.shape[-1] <= 1),
             f"{describe(name, tensor)}: expected the last dimension contiguous; "
             f"{name}.contiguous() makes it so",
         )

@@ -139,6 +139,14 @@ def workspace(entry: Entry, device: torch.device) -> torch.Tensor | None:
     return torch.empty(entry.workspace_bytes, dtype=torch.uint8, device=device)
 
 
+def expect_tensors(names: str, values: tuple[Any, ...], needed: int) -> None:
+    """A sentence about the first that is no tensor; those behind the first `needed` may be None."""
+    for i, (name, value) in enumerate(zip(names.split(), values, strict=False)):
+        if not isinstance(value, torch.Tensor) and (value is not None or i < needed):
+            given = "None" if value is None else f"a {type(value).__name__}"
+            raise TypeError(f"{name} is {given}; expected a torch.Tensor")
+
+
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _function_modes = torch._C._len_torch_function_stack
 _transforms = getattr(torch._C, "_functorch").peek_interpreter_stack
@@ -157,8 +165,6 @@ def is_direct(*tensors: torch.Tensor) -> bool:
         return False
     for tensor in tensors:
         if type(tensor) not in _PLAIN:
-            if not isinstance(tensor, torch.Tensor):
-                raise TypeError(f"expected a torch.Tensor, not {type(tensor).__name__}")
             return False
     if tensors[0].is_meta:
         return False

@@ -17,6 +17,7 @@ from ._context import (
     Way,
     describe,
     empty_as,
+    expect_tensors,
     have_no_gradient,
     is_direct,
     known_calls,
@@ -35,7 +36,7 @@ _INPUTS = (
     "Tensor q, Tensor(a!) k_cache, Tensor(b!) v_cache, Tensor lengths, Tensor? page_table, "
     "Tensor? k_new, Tensor? v_new, Tensor? rotary_cos, Tensor? rotary_sin, bool interleaved, "
     "Tensor? sink, Tensor? k_descale, Tensor? v_descale, float? scale, bool causal, "
-    "SymInt window_left, float softcap, int splits, str kernel"
+    "int window_left, float softcap, int splits, str kernel"
 )
 
 
@@ -93,6 +94,9 @@ _TENSORS = places_of(
 )
 _WITHOUT_LSE = {name: at for name, at in _TENSORS.items() if name != "lse"}
 _calls = known_calls(len(_TENSORS))
+_NAMES = (
+    "q k_cache v_cache lengths page_table k_new v_new rotary_cos rotary_sin sink k_descale v_descale out"
+)
 
 
 def decode(given: tuple[Any, ...], also: Way | None = None) -> Any:
@@ -103,6 +107,7 @@ def decode(given: tuple[Any, ...], also: Way | None = None) -> Any:
             return done
     q, k_cache, v_cache, _, _, k_new, v_new, _, _, sink, *scales, out, _, return_lse = given[:15]
     interleaved, *options = given[15:]
+    expect_tensors(_NAMES, given, 3)
     direct = is_direct(q, k_cache, v_cache) and have_no_gradient(sink, k_new, v_new)
     require_dims(q, 4, "[batch, tokens, heads, head_dim]")
     args = (*given[:9], interleaved, sink, *scales, *options)
@@ -304,7 +309,7 @@ def _check(
     )
     for name, tensor in (("q", q), ("k_cache", k_cache), ("k_new", k_new), ("v_new", v_new)):
         require(
-            tensor is None or tensor.stride(-1) == 1,
+            tensor is None or tensor.dim() > 0 and tensor.stride(-1) == 1,
             f"{describe(name, tensor)}: expected the last dimension contiguous; "
             f"{name}.contiguous() makes it so",
         )

@@ -16,6 +16,7 @@ from ._context import (
     Way,
     describe,
     device_of,
+    expect_tensors,
     have_no_gradient,
     is_direct,
     known_calls,
@@ -58,13 +59,15 @@ class Linear(torch.nn.Module):
         out_dtype: torch.dtype = torch.bfloat16,
     ) -> None:
         super().__init__()
+        if not isinstance(weight, Weight):
+            expect_tensors("weight bias", (weight, bias), 1)
         weight = weight if isinstance(weight, Weight) else Weight(weight.detach())
         on = device_of(weight.values.device)
         made = tilewright.LinearWeight(on, **source(weight, activations))
         self.out_features, self.in_features = weight.shape
         self.out_dtype = out_dtype
         self.format = weight.format
-        self._prepared = Prepared(made, weight.values.device, "linear", _calls)
+        self._prepared = Prepared(made, weight.shape, weight.values.device, "linear", _calls)
         self._handle = self._prepared.handle
         self.register_buffer("bias", None if bias is None else bias.detach().float().contiguous())
 
@@ -74,6 +77,7 @@ class Linear(torch.nn.Module):
         if not is_compiling() and (done := _calls.run(*given)) is not None:
             known_out: Tensor = done
             return known_out
+        expect_tensors("x bias", given, 1)
         rows = x.reshape(-1, x.shape[-1])
         args = (rows, bias, self._handle, self.out_features, out_dtype)
         shape = (*x.shape[:-1], self.out_features)
@@ -105,6 +109,11 @@ def _linear_into(
     if out.numel() == 0:
         return out, None
     weight = Prepared.of(handle)
+    require(
+        weight.shape == (features, x.shape[1]),
+        f"{describe('x', x)} and {features} out features: expected those of the weight, "
+        f"{weight.shape[1]} in features and {weight.shape[0]} out features",
+    )
     key = (signature(x, bias), dtype)
     entry: Entry | None = weight.table.get(key)
     if entry is None:

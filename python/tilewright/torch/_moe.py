@@ -17,6 +17,7 @@ from ._context import (
     Way,
     describe,
     device_of,
+    expect_tensors,
     is_direct,
     known_calls,
     make_on,
@@ -84,7 +85,7 @@ class Moe(torch.nn.Module):
         self.limit = float(limit or 0.0)
         self.weight_after_down = weight_after_down
         self.out_dtype = out_dtype
-        self._prepared = Prepared(made, device, "moe", _calls)
+        self._prepared = Prepared(made, gates[0].shape, device, "moe", _calls)
         self._handle = self._prepared.handle
 
     def forward(self, x: Tensor, ids: Tensor, weights: Tensor) -> Tensor:
@@ -94,6 +95,7 @@ class Moe(torch.nn.Module):
         if not is_compiling() and (done := _calls.run(*given)) is not None:
             known_out: Tensor = done
             return known_out
+        expect_tensors("x ids weights", given, 3)
         args = (x, ids, weights, self._handle, limit, after, out_dtype)
         if not is_direct(x, weights):
             made: Tensor = _moe_op(*args)
@@ -142,8 +144,9 @@ def _moe_into(
             x.device == prepared.device
             and x.dtype == torch.bfloat16
             and x.dim() == 2
-            and x.is_contiguous(),
-            f"{text}: expected bfloat16 [tokens, hidden], contiguous, on {prepared.device}",
+            and x.is_contiguous()
+            and x.shape[1] == prepared.shape[1],
+            f"{text}: expected bfloat16 [tokens, {prepared.shape[1]}], contiguous, on {prepared.device}",
         )
         require(ids.dim() == 2, f"{describe('ids', ids)}: expected [tokens, topk]")
         require_operand("ids", ids, x, torch.int32, (x.shape[0], ids.shape[1]))

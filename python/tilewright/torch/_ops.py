@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 import torch
 from torch.library import Library
 
-from tilewright import _core
+from tilewright import InvalidArgument, _core
 
-from ._context import DTYPES, Entry, known_calls
+from ._context import DTYPES, Entry, describe, known_calls, require
 
 library: Any = Library("tilewright", "DEF")  # type: ignore[no-untyped-call]
 
@@ -83,19 +83,66 @@ def define(
     library.define(f"{name}{schema}", tags=(torch.Tag.needs_exact_strides,))
     operator = getattr(torch.ops.tilewright, name).default
     results = len(operator._schema.returns)
+    kernel = _named(kernel, operator, name)
+    rule = _with_refusal(operator, name) if results else _without_gradients(operator, name)
+    has_rule = False
     if is_stable:
-        kinds = "".join(_KINDS[str(argument.real_type)] for argument in operator._schema.arguments)
+        types = [str(argument.real_type) for argument in operator._schema.arguments]
+        kinds = "".join(_KINDS[kind] for kind in types)
         tables[name] = known_calls(sum(kind in "Tt" for kind in kinds) + results)
-        _core.torch_op("tilewright", name, kinds, tables[name], kernel)
+        # The stack of a kernel in C has no symbols: what torch.compile passes for a SymInt is none of its values.
+        in_c = None if "SymInt" in types else _rule_below_c(rule, results)
+        has_rule = _core.torch_op("tilewright", name, kinds, tables[name], kernel, in_c)
     else:
         for key in ("CPU", "CUDA"):
             library.impl(name, _results_of(kernel, results), key)
-    library.impl(name, fake or (lambda *args, **keywords: None), "Meta")
-    if operator._schema.returns:
-        library.impl(name, _with_refusal(operator, name), "Autograd", with_keyset=True)
-    else:
-        library.impl(name, _without_gradients(operator, name), "Autograd", with_keyset=True)
+    fake = fake or (lambda *args, **keywords: None)
+    library.impl(name, _named(fake, operator, name), "Meta")
+    if not has_rule:
+        library.impl(name, rule, "Autograd", with_keyset=True)
     return operator
+
+
+#: Dimensions of arguments, where kernels read their extents at once.
+_DIMS = {
+    **dict.fromkeys(("k_cache", "v_cache"), (4,)),
+    **dict.fromkeys(("page_table", "rotary_cos", "rotary_sin", "ids"), (2,)),
+    **dict.fromkeys(("cu_q", "cu_kv"), (1,)),
+    **dict.fromkeys(("cache", "extra_cache"), (2, 3, 4)),
+    **dict.fromkeys(("k", "v"), (3, 4)),
+}
+
+
+def _named(kernel: Callable[..., Any], operator: Any, name: str) -> Callable[..., Any]:
+    """Names what torch takes and kernels do not: None for a tensor that is not optional, a tensor too flat."""
+    dims = _DIMS | {"q": (3, 4) if name in ("attention", "attention_out") else (4,)}
+    checked = [
+        (i, argument.name, dims.get(argument.name), str(argument.real_type) == "Tensor")
+        for i, argument in enumerate(operator._schema.arguments)
+        if "Tensor" in str(argument.real_type)
+    ]
+
+    def run(*args: Any) -> Any:
+        for i, argument, expected, is_needed in checked:
+            x = args[i]
+            if x is None:
+                require(not is_needed, f"tilewright::{name}: {argument} is None; expected a tensor")
+            elif expected is not None and x.dim() not in expected:
+                numbers = " or ".join(map(str, expected))
+                raise InvalidArgument(f"{describe(argument, x)}: expected {numbers} dimensions")
+        return kernel(*args)
+
+    return run
+
+
+def _rule_below_c(rule: Callable[..., Any], count: int) -> Callable[..., Done]:
+    """The rule as the one in C calls it, without the keys of the dispatcher."""
+
+    def run(*args: Any) -> Done:
+        made = rule(None, *args)
+        return (() if count == 0 else (made,) if count == 1 else tuple(made)), None
+
+    return run
 
 
 def _results_of(kernel: Callable[..., Done], count: int) -> Callable[..., Any]:
@@ -119,7 +166,10 @@ _after = torch._C._after_autograd_keyset
 
 
 def _below(operator: Any, keys: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """The call below autograd; keys: None if they are not known."""
     with torch._C._AutoDispatchBelowAutograd():
+        if keys is None:
+            return operator(*args, **keywords)
         return operator.redispatch(keys & _after, *args, **keywords)
 
 
@@ -143,9 +193,9 @@ def _with_refusal(operator: Any, name: str) -> Callable[..., Any]:
     redispatch = operator._handle.redispatch_boxed
 
     def kernel(keys: Any, *args: Any, **keywords: Any) -> Any:
-        if not _grad_enabled():
+        if keys is not None and not _grad_enabled():
             return redispatch(keys & _after, *args, **keywords)
-        if _wants_gradients(args, keywords):
+        if _grad_enabled() and _wants_gradients(args, keywords):
             return Refusal.apply(keys, keywords, *args)  # type: ignore[no-untyped-call]
         return _below(operator, keys, args, keywords)
 
@@ -158,9 +208,9 @@ def _without_gradients(operator: Any, name: str) -> Callable[..., Any]:
     redispatch = operator._handle.redispatch_boxed
 
     def kernel(keys: Any, *args: Any, **keywords: Any) -> Any:
-        if not _grad_enabled():
+        if keys is not None and not _grad_enabled():
             return redispatch(keys & _after, *args, **keywords)
-        if _wants_gradients(args, keywords):
+        if _grad_enabled() and _wants_gradients(args, keywords):
             raise RuntimeError(
                 f"tilewright: {name} writes to tensors that are given, which automatic "
                 "differentiation does not follow, and one of its arguments requires grad; call "

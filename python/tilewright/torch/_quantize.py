@@ -15,6 +15,7 @@ from ._context import (
     Entry,
     Way,
     describe,
+    expect_tensors,
     is_direct,
     known_calls,
     make,
@@ -75,6 +76,7 @@ def quantize(
     given = (x, address, None, None, None, format, scales, number)
     if not is_compiling() and (done := _calls.run(*given)) is not None:
         return Quantized(*done)
+    expect_tensors("x", given, 1)
     args = (x, format, scales, number, address)
     if not is_direct(x):
         return Quantized(*_quantize_op(*args))

@@ -15,6 +15,7 @@ from ._context import (
     Way,
     describe,
     empty_as,
+    expect_tensors,
     have_no_gradient,
     is_direct,
     known_calls,
@@ -93,6 +94,9 @@ def attend(given: tuple[Any, ...], positive_empty_lse: bool = False) -> Any:
     q, cache, indices = given[:3]
     sink, out, _, _, return_lse, return_max_logits, *options = given[7:]
     args = (*given[:8], *options, positive_empty_lse)
+    expect_tensors(
+        "q cache indices lengths extra_cache extra_indices extra_lengths sink out", given, 3
+    )
     direct = is_direct(q, cache, indices) and (sink is None or have_no_gradient(sink))
     if direct or out is not None:
         out = empty_as(q) if out is None else out

@@ -91,9 +91,15 @@ class Prepared:
     _numbers = itertools.count(1)
 
     def __init__(
-        self, made: Any, device: torch.device, operator: str = "", calls: _core.Calls | None = None
+        self,
+        made: Any,
+        shape: tuple[int, ...],
+        device: torch.device,
+        operator: str = "",
+        calls: _core.Calls | None = None,
     ) -> None:
         self.made = made
+        self.shape = shape  # of a matrix: out features, in features
         self.device = device
         self.table = Table(Prepared.TABLE_LIMIT)  # operators on them, which live no longer
         self.handle = next(Prepared._numbers)
