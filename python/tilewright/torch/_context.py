@@ -287,6 +287,11 @@ def describe(name: str, tensor: torch.Tensor | None) -> str:
     return f"{name} {kind}{list(tensor.shape)} {how} on {tensor.device}"
 
 
+def dtype_name(dtype: torch.dtype) -> str:
+    require(dtype in DTYPES, f"dtype={dtype}: expected one that tilewright knows")
+    return DTYPES[dtype]
+
+
 def require(condition: bool, text: str) -> None:
     if not condition:
         raise InvalidArgument(text)

@@ -15,6 +15,7 @@ from ._context import (
     Entry,
     Way,
     describe,
+    dtype_name,
     device_of,
     expect_tensors,
     have_no_gradient,
@@ -126,7 +127,7 @@ def _linear_into(
         require_operand("bias", bias, x, torch.float32, (features,))
         problem = {
             "m": x.shape[0],
-            "out_dtype": DTYPES[dtype],
+            "out_dtype": dtype_name(dtype),
             "has_bias": bias is not None,
             "x_stride": x.stride(0),
         }

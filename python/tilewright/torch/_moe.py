@@ -16,6 +16,7 @@ from ._context import (
     Entry,
     Way,
     describe,
+    dtype_name,
     device_of,
     expect_tensors,
     is_direct,
@@ -156,7 +157,7 @@ def _moe_into(
             "topk": ids.shape[1],
             "swiglu_limit": limit or None,
             "weight_after_down": weight_after_down,
-            "out_dtype": DTYPES[dtype],
+            "out_dtype": dtype_name(dtype),
         }
         entry = prepared.table.add(key, make_on(tilewright.Moe, prepared.made, x.device, problem))
     scratch = workspace(entry, x.device)
