@@ -182,6 +182,7 @@ def m_grouped_fp8_gemm_nt_contiguous(
     compiled_dims: str = "nk",
     disable_ue8m0_cast: bool = False,
     use_psum_layout: bool = False,
+    ensure_zero_padding: bool = False,
     expected_m_for_psum_layout: int | None = None,
 ) -> NoReturn:
     """Refused: see the reason."""
