@@ -192,8 +192,10 @@ void LaneChecker::lanes_met(Warp& warp, const Insn&, std::uint32_t lanes) {
 /// Strict: a lane's copies are its stores, done when it waits for them.
 std::uint64_t LaneChecker::async_issued(Warp& warp, const Insn& insn,
                                         const AsyncOperation& operation) {
-  if (!is_strict_ || operation.kind != AsyncKind::kCpAsync) return 0;
+  if (!is_strict_) return 0;
   WarpState& state = state_of(warp);
+  if (operation.completion == AsyncCompletion::kBulkGroup) bulk_issued(state, insn, operation);
+  if (operation.kind != AsyncKind::kCpAsync) return 0;
   std::array<std::uint64_t, kLanes> addresses{};
   WarpAccess access;
   access.kind = AccessKind::kWrite;
@@ -207,30 +209,66 @@ std::uint64_t LaneChecker::async_issued(Warp& warp, const Insn& insn,
     addresses[lane] = range.address;
     access.bytes = static_cast<std::uint32_t>(range.bytes);
     for (std::uint64_t at = 0; at < range.bytes; at += kWordBytes) {
-      state.copies.push_back({(range.address + at) / kWordBytes, lane});
+      state.copies.open.push_back({(range.address + at) / kWordBytes, lane});
     }
   }
   check_divergence(warp, insn, access);
   return 0;
 }
 
-void LaneChecker::group_committed(Warp& warp, const Insn&, GroupKind kind, std::uint32_t) {
-  if (!is_strict_ || kind != GroupKind::kCpAsync) return;
-  WarpState& state = state_of(warp);
-  state.committed.push_back(std::move(state.copies));
-  state.copies.clear();
+/// What a bulk copy reads from shared memory its lane reads until it waits for the copy. The others
+/// know of that when they have met it since. (What they wrote before is for the order check.)
+void LaneChecker::bulk_issued(WarpState& state, const Insn& insn, const AsyncOperation& operation) {
+  const auto lane = static_cast<std::uint32_t>(std::countr_zero(operation.lanes));
+  ++state.num_accesses;
+  for (const AsyncRange& range : operation.ranges) {
+    if (range.kind != AccessKind::kRead || !range.is_shared) continue;
+    const std::uint64_t end = (range.address + range.bytes + kWordBytes - 1) / kWordBytes;
+    for (std::uint64_t word = range.address / kWordBytes; word < end; ++word) {
+      std::vector<Record>& records = state.words.at(word);
+      const auto is_old = [&](const Record& old) { return old.lane == lane && !old.is_write; };
+      std::erase_if(records, is_old);
+      records.push_back({static_cast<std::uint8_t>(lane), 0xf, false, false, &insn, state.moment,
+                         state.num_accesses});
+      state.bulk[lane].open.push_back({word, lane});
+    }
+  }
 }
 
-void LaneChecker::group_waited(Warp& warp, const Insn&, GroupKind kind, std::uint32_t,
-                               std::uint32_t num_open) {
-  if (!is_strict_ || kind != GroupKind::kCpAsync) return;
+void LaneChecker::Copies::commit() {
+  committed.push_back(std::move(open));
+  open.clear();
+}
+
+void LaneChecker::group_committed(Warp& warp, const Insn&, GroupKind kind, std::uint32_t lanes) {
+  if (!is_strict_ || kind == GroupKind::kWgmma) return;
   WarpState& state = state_of(warp);
-  for (; state.committed.size() > num_open; state.committed.pop_front()) {
-    for (const CopiedWord& copied : state.committed.front()) {
+  if (kind == GroupKind::kCpAsync) return state.copies.commit();
+  for (auto& [lane, copies] : state.bulk) {
+    if ((lanes >> lane & 1) != 0) copies.commit();
+  }
+}
+
+/// The copies of all groups but the last few were accesses of now.
+void LaneChecker::wait(WarpState& state, Copies& copies, std::uint32_t num_open, bool are_writes) {
+  for (; copies.committed.size() > num_open; copies.committed.pop_front()) {
+    for (const CopiedWord& copied : copies.committed.front()) {
       for (Record& record : state.words.at(copied.word)) {
-        if (record.is_write && record.lane == copied.lane) record.moment = state.moment;
+        if (record.is_write == are_writes && record.lane == copied.lane) {
+          record.moment = state.moment;
+        }
       }
     }
+  }
+}
+
+void LaneChecker::group_waited(Warp& warp, const Insn&, GroupKind kind, std::uint32_t lanes,
+                               std::uint32_t num_open) {
+  if (!is_strict_ || kind == GroupKind::kWgmma) return;
+  WarpState& state = state_of(warp);
+  if (kind == GroupKind::kCpAsync) return wait(state, state.copies, num_open, true);
+  for (auto& [lane, copies] : state.bulk) {
+    if ((lanes >> lane & 1) != 0) wait(state, copies, num_open, false);
   }
 }
 

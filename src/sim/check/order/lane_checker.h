@@ -77,14 +77,20 @@ class LaneChecker final : public Observer {
     std::uint32_t lane = 0;
   };
   using CopyGroup = std::vector<CopiedWord>;
+  /// Groups of copies: of no group yet, and those that nobody has waited for.
+  struct Copies {
+    CopyGroup open;
+    std::deque<CopyGroup> committed;
+    void commit();
+  };
   struct WarpState {
     std::uint64_t moment = 1;  ///< counts what orders lanes
     std::uint64_t num_accesses = 0, num_joins = 0;
     std::array<std::uint64_t, 32> acquired{};            ///< by lane the last moment
     std::array<std::deque<std::uint64_t>, 32> released;  ///< by lane the last few moments
     Words words;
-    CopyGroup copies;                 ///< cp.async of no group yet; strict only
-    std::deque<CopyGroup> committed;  ///< and groups that nobody has waited for
+    Copies copies;                         ///< cp.async; strict only
+    std::map<std::uint32_t, Copies> bulk;  ///< cp.async.bulk from shared memory, by lane; too
   };
   /// Of one access and an earlier instruction.
   struct Conflict {
@@ -97,6 +103,8 @@ class LaneChecker final : public Observer {
   static void release(WarpState& state, std::uint32_t lanes);
   static void acquire(WarpState& state, std::uint32_t lanes);
   static bool is_ordered(const WarpState& state, const Record& old, std::uint32_t lane);
+  static void bulk_issued(WarpState& state, const Insn& insn, const AsyncOperation& operation);
+  static void wait(WarpState& state, Copies& copies, std::uint32_t num_open, bool are_writes);
   void check_divergence(Warp& warp, const Insn& insn, const WarpAccess& access);
   void check_same_place(Warp& warp, const Insn& insn, const WarpAccess& access, bool is_shared);
   void report(Warp& warp, const Insn& insn, const Insn& old, const Conflict& conflict,

@@ -26,6 +26,7 @@
 #include <memory>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace tilewright::sim {
 
@@ -122,10 +123,14 @@ class OrderChecker final : public Observer {
     std::uint64_t generation = ~std::uint64_t{0};
     std::shared_ptr<Knowledge> met;
   };
-  /// Until when something has happened that makes an mbarrier.init visible, in a warp's count.
+  /// When a warp did what makes its mbarrier.init visible, in its count: the first time after each.
   struct InitFences {
-    std::uint32_t to_async = 0;    ///< to copies that complete on it
-    std::uint32_t to_cluster = 0;  ///< to other CTAs
+    std::vector<std::uint32_t> to_async;    ///< to copies that complete on it
+    std::vector<std::uint32_t> to_cluster;  ///< to other CTAs
+    std::uint32_t last_init = 0;
+    void add(std::vector<std::uint32_t>& to, std::uint32_t time) const {
+      if (last_init != 0 && (to.empty() || to.back() < last_init)) to.push_back(time);
+    }
   };
   struct CtaState;
   struct WarpState {

@@ -7,8 +7,6 @@
 
 namespace tilewright::sim {
 
-namespace {}  // namespace
-
 void OrderChecker::Groups::commit() {
   constexpr std::size_t kMostRemembered = 256;
   commits.push_back(time++);
@@ -78,11 +76,13 @@ void OrderChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEven
       own.fence_scope = scope;
       if (own.fence_scope >= MemoryScope::kGpu) own.now.released.join(own.now.seen);
       own.at_fence = own.now;
-      if (is_init) own.init_fences.to_async = own.time;
-      if (scope >= MemoryScope::kCluster) own.init_fences.to_cluster = own.time;
+      if (is_init) own.init_fences.add(own.init_fences.to_async, own.time);
+      if (scope >= MemoryScope::kCluster) {
+        own.init_fences.add(own.init_fences.to_cluster, own.time);
+      }
       break;
     case FenceKind::kProxyAsync:
-      if (event.is_shared) own.init_fences.to_async = own.time;
+      if (event.is_shared) own.init_fences.add(own.init_fences.to_async, own.time);
       if (event.is_shared) own.now.fenced_shared.join(own.now.seen);
       if (event.is_global) own.now.fenced_global.join(own.now.seen);
       if (checks_.strict && event.is_shared) {
@@ -127,7 +127,7 @@ void OrderChecker::barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
       phase->met.join(own.now.seen);
       phase->met.join(own.now.met);
     } else {
-      if (is_cluster) own.init_fences.to_cluster = own.time;
+      if (is_cluster) own.init_fences.add(own.init_fences.to_cluster, own.time);
       phase->join(own.now);
       if (!event.is_passed) tick(own);
     }

@@ -3,10 +3,25 @@
 #include "sim/check/order/order_checker.h"
 #include "sim/state/code.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace tilewright::sim {
 
+namespace {
+
+/// Whether one of these moments follows `init`, and is known up to `known`.
+bool is_followed(const std::vector<std::uint32_t>& moments, std::uint32_t init,
+                 std::uint32_t known) {
+  const auto first = std::ranges::lower_bound(moments, init);
+  return first != moments.end() && *first <= known;
+}
+
+}  // namespace
+
+// A fence counts for who knows of it: one that the warp executes later, for something else, comes
+// too late for a copy that another warp has started by then.
 void OrderChecker::check_init(Warp& warp, const Insn& insn, std::uint32_t lanes,
                               std::uint64_t address, Mbarrier& barrier, bool is_async) {
   WarpState& own = state_of(warp);
@@ -17,8 +32,9 @@ void OrderChecker::check_init(Warp& warp, const Insn& insn, std::uint32_t lanes,
   const bool is_met = !checks_.strict && init.time <= own.now.met.of(init.agent);
   const bool is_ordered =
       own.agent == init.agent || is_met || init.time <= own.now.seen.of(init.agent);
-  const bool is_fenced = (!is_async || init.time <= barrier.fences->to_async) &&
-                         (!is_far || init.time <= barrier.fences->to_cluster);
+  const std::uint32_t known = own.agent == init.agent ? own.time : own.now.seen.of(init.agent);
+  const bool is_fenced = (!is_async || is_followed(barrier.fences->to_async, init.time, known)) &&
+                         (!is_far || is_followed(barrier.fences->to_cluster, init.time, known));
   if ((is_ordered && (is_fenced || !checks_.strict)) || barrier.is_init_said) return;
   Access now;
   now.record = {own.agent, own.time, index_of(warp, insn), lanes, own.agent, init.bytes};
@@ -156,6 +172,7 @@ void OrderChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& e
     fresh.init = {own.agent, own.time, index_of(warp, insn), 1U << event.lane,
                   own.agent, bytes,    AccessKind::kWrite};
     fresh.fences = &own.init_fences;
+    own.init_fences.last_init = own.time;
     all[offset] = std::move(fresh);
     return;
   }

@@ -207,4 +207,34 @@ std::vector<std::string> SyncChecker::describe_mbarrier(const Cta& cta, std::uin
   return out;
 }
 
+/// Strict: a named barrier counts threads, not who they are, so that a warp's second arrival stands
+/// for one that has not come. No manual says what becomes of it. (To arrive and then wait at the
+/// same barrier is how FlashAttention-4 hands on, and is let be.)
+void SyncChecker::check_named(const Warp& warp, const Insn& insn, std::uint32_t lanes,
+                              const BarrierEvent& event) {
+  const KernelCode& code = *warp.grid->code;
+  const Instruction* const syntax = code.place(insn).syntax;
+  if (!event.is_arrive || syntax == nullptr) return;
+  if (std::ranges::find(syntax->modifiers, "arrive") == syntax->modifiers.end()) return;
+  const std::lock_guard lock(mutex_);
+  NamedArrival& last = states_[warp.cta].named[{event.id, warp.index}];
+  const Execution now = execution_of(warp, insn, lanes);
+  const bool is_same = last.by.insn != nullptr && last.generation == event.generation;
+  if (is_same && (last.by.lanes & lanes) != 0) {
+    report(
+        code.info.name,
+        fmt::format("a warp arrives again at named barrier {} before that is complete", event.id),
+        {place_of(now, "arrived again"), place_of(last.by, "arrived")},
+        "the second arrival counts as that of threads that have not come: between the two those "
+        "that the barrier is for must have passed it",
+        true);
+  }
+  last = {event.generation, now};
+}
+
+void SyncChecker::barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
+                          const BarrierEvent& event) {
+  if (event.kind == BarrierKind::kNamed && is_strict_) check_named(warp, insn, lanes, event);
+}
+
 }  // namespace tilewright::sim

@@ -6,8 +6,10 @@
 #include "sim/event/finding.h"
 #include "sim/event/observer.h"
 
+#include <map>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace tilewright::sim {
@@ -24,6 +26,8 @@ class SyncChecker final : public Observer {
   std::uint64_t async_issued(Warp& warp, const Insn& insn,
                              const AsyncOperation& operation) override;
   void mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) override;
+  void barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
+               const BarrierEvent& event) override;
   std::vector<std::string> describe_mbarrier(const Cta& cta, std::uint32_t offset) override;
   std::vector<WarpName> missing_at_mbarrier(const Cta& cta, std::uint32_t offset) override;
 
@@ -48,14 +52,23 @@ class SyncChecker final : public Observer {
     bool has_copy = false;  ///< asynchronous work completes on it, and no wait since
     Execution copy;
   };
+  /// The last arrival of a warp at a named barrier, without waiting there.
+  struct NamedArrival {
+    std::uint64_t generation = 0;
+    Execution by;
+  };
   /// What is known of a CTA.
   struct State {
     std::unordered_map<std::uint32_t, Barrier> barriers;  ///< by offset
+    /// By barrier and warp; strict only.
+    std::map<std::pair<std::uint32_t, std::uint32_t>, NamedArrival> named;
   };
 
   void init(Warp& warp, const Insn& insn, const MbarrierEvent& event, Cta& cta, State& state);
   static void note(Barrier& barrier, const Warp& warp, const Insn& insn,
                    const MbarrierEvent& event);
+  void check_named(const Warp& warp, const Insn& insn, std::uint32_t lanes,
+                   const BarrierEvent& event);
   void report(const std::string& kernel, std::string what, std::vector<FindingPlace> places,
               std::string missing, bool is_strict = false);
 

@@ -21,7 +21,7 @@ bool is_alone(const Warp& warp) {
 }
 
 template <class Counts>
-void join(Counts& to, const Counts& from) {
+void join_all(Counts& to, const Counts& from) {
   to.resize(std::max(to.size(), from.size()));
   for (std::size_t i = 0; i < from.size(); ++i) to[i] = std::max(to[i], from[i]);
 }
@@ -53,7 +53,7 @@ void VisitChecker::visit(ClusterState& state, Warp& warp, const Insn& insn, std:
 }
 
 void VisitChecker::learn(CtaState& cta, const Counts& counts) {
-  join(cta.known, counts);
+  join_all(cta.known, counts);
   std::erase_if(cta.open, [&](const auto& entry) {
     return entry.first < cta.known.size() && entry.second.number <= cta.known[entry.first];
   });
@@ -93,7 +93,7 @@ void VisitChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& e
     visit(state, warp, insn, 1U << event.lane, event.address);
   }
   Counts& counts = state.handed_over[event.address];
-  join(counts, own.known);
+  join_all(counts, own.known);
   counts.resize(state.made.size());
   const std::size_t number = number_of(warp);
   counts[number] = std::max(counts[number], state.made[number]);
@@ -109,7 +109,7 @@ void VisitChecker::barrier(Warp& warp, const Insn&, std::uint32_t, const Barrier
   if (event.kind != BarrierKind::kCluster) return;
   if (event.is_arrive) {
     own.generation = event.generation;
-    join(state.met[event.generation], own.known);
+    join_all(state.met[event.generation], own.known);
     // Nobody is further behind than the generation before.
     std::erase_if(state.met, [&](const auto& met) { return met.first + 1 < event.generation; });
   }

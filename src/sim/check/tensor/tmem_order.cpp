@@ -106,7 +106,9 @@ void TmemChecker::check_pipes(const Warp& warp, const Record& now, const Record&
                               Conflicts& out) {
   if (old.warp != &warp && !is_issue_known(warp, old)) {
     add(out, Hazard::kPipes, now, old, units, column, half);
-  } else if (is_strict_ && !is_pipelined(old, now) && !is_done(warp, old)) {
+  } else if (is_strict_ && !is_pipelined(old, now)) {
+    // Who waits for the first one in between has to fence behind the wait, as other threads have.
+    if (is_done(warp, old)) return check_fences(warp, now, old, units, column, half, out);
     add(out, Hazard::kPipeOrder, now, old, units, column, half);
   }
 }
