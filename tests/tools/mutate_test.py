@@ -182,10 +182,15 @@ class Verdicts(unittest.TestCase):
     def test_listed_ones_cost_little_and_are_called_what_the_list_says(self):
         entry = known.Entry("equivalent", 5, "all lanes elect*", at=["*elect*"], because="lanes do the same")
         result, runs = judged(lambda *_: Outcome("silent"), [entry])
-        self.assertEqual([run[1] for run in runs], ["eager"])
+        self.assertEqual(runs, [(0, "eager", "all"), (0, "eager", "all,strict")])
         listed = result.listed([entry])
         self.assertEqual((listed.verdict, listed.because), ("equivalent", "known.txt:5: lanes do the same"))
         self.assertEqual(result.listed([]).verdict, "missed")
+
+    def test_a_listed_one_that_strict_names_is_called_so(self):
+        entry = known.Entry("equivalent", 5, "all lanes elect*", at=["*elect*"], because="lanes do the same")
+        result, _ = judged(lambda *run: Outcome("named" if "strict" in run[2] else "silent", "strict"), [entry])
+        self.assertEqual(result.listed([entry]).verdict, "strict")
 
 
 class KnownList(unittest.TestCase):

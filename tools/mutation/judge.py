@@ -71,8 +71,9 @@ class Judge:
         # A listed one is not looked for at length, unless the list says so: it would only cost time.
         is_thorough = entry is None or entry.shapes == "all"
         is_named = is_named or (is_thorough and self._other_shapes(case, module, text, result))
-        if not is_named and not is_left_out:
-            is_named = self._strict(case, module, text, result)
+        # Once under strict even so: what that names is not equivalent.
+        if not is_named:
+            is_named = self._strict(case, module, text, result, 1 if is_left_out else len(case.shapes))
         if is_named:
             return
         hows = {how.split()[0] for how in result.runs.values()}
@@ -114,6 +115,6 @@ class Judge:
         return any(self._run(case, module, text, result, "elsewhere", shape, timing)
                    for shape in range(1, len(case.shapes)) for timing in (("late",) if self.is_quick else TIMINGS))
 
-    def _strict(self, case, module, text, result):
+    def _strict(self, case, module, text, result, num_shapes):
         return any(self._run(case, module, text, result, "strict", shape, timing, "all,strict")
-                   for shape in range(len(case.shapes)) for timing in TIMINGS[:1 if self.is_quick else 2])
+                   for shape in range(num_shapes) for timing in TIMINGS[:1 if self.is_quick else 2])
