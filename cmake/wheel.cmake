@@ -64,7 +64,7 @@ function(tilewright_wheel)
   get_target_property(libraries tilewright_tool LINK_LIBRARIES)
   list(REMOVE_ITEM libraries tilewright)
   tilewright_portable_copy(tilewright_wheel_tool tilewright_tool /bin
-    SOURCES $<TARGET_OBJECTS:tilewright_main> LIBRARIES ${zlib} tilewright_wheel_library ${libraries})
+    SOURCES $<TARGET_OBJECTS:tilewright_main> LIBRARIES ${zlib} ${libraries} tilewright_wheel_library)
   tilewright_portable_copy(tilewright_wheel_core tilewright_core "" C
     SOURCES $<TARGET_OBJECTS:tilewright_core> LIBRARIES tilewright_wheel_library)
   tilewright_glibc_floor(libraries tilewright_wheel_library tilewright_wheel_simulator tilewright_wheel_runtime
