@@ -229,10 +229,14 @@ COMPARED = [
      "[note](notes/2026-11-21-special-functions.md)"),
     ("mutants of our kernels named by the checks: `all` / with `strict` / `all` without what only the manual "
      "demands",
-     "86.2 (± 5.9) / 99.5 (± 4.9) / 100 (± 5.4) %, from 206 of 2445",
+     "85.6 / 99.6 / 100 %, all 2449",
      "[how](03-simulator.md#how-far-the-checks-can-be-trusted)"),
-    ("public suites through the Python drop-ins on an H100: FlashAttention-3; FlashMLA",
-     "10,261 of 10,264 (3 need more than 80 GB); 4,778 of 4,778; none failed, none sampled",
+    ("public suites through the Python drop-ins on an H200: FlashAttention-3 without rotary; FlashMLA",
+     "8,680 of 8,680; 4,778 of 4,778; none failed, none sampled",
+     "[FA3](../bench/results/2026-11-24-python-peers-fa3-h200.json), "
+     "[FlashMLA](../bench/results/2026-11-24-python-peers-flashmla-h200.json)"),
+    ("the same on an H100, with rotary",
+     "10,261 of 10,264 (3 need more than 80 GB); 4,778 of 4,778",
      "[FA3](../bench/results/2026-11-24-python-peers-fa3.json), "
      "[FlashMLA](../bench/results/2026-11-24-python-peers-flashmla.json)"),
     ("every operator of a DeepSeek-V4 layer on the simulated B200, against float64",
