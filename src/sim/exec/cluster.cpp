@@ -202,10 +202,11 @@ std::unique_ptr<Cluster> start_cluster(Grid& grid, std::uint64_t cluster_idx) {
 }
 
 // When nothing can go on, asynchronous work takes effect; when there is none, polls of barriers
-// end. A poll that ends without success may be what others wait for, so it takes a few in a row,
-// without any wait that comes to its end, until the cluster counts as stuck.
+// end. A poll that ends without success may be what others wait for: a producer asks for the next
+// stage before it fills this one, and in a cluster the next waits for all before it. So it takes
+// many in a row, without any wait that comes to its end, until the cluster counts as stuck.
 ClusterStatus run_cluster(Cluster& cluster) {
-  constexpr int kFruitlessTimeouts = 4, kMostPollsPerTimeout = 16;
+  constexpr int kFruitlessTimeouts = 64, kMostPollsPerTimeout = 16;
   int num_timeouts = 0, num_polls = 0;
   for (;;) {
     const std::uint64_t wakes = num_wakes(cluster), async_done = cluster.num_async_done;

@@ -168,6 +168,22 @@ TEST(Deadlock, TheCauseComesFirst) {
   EXPECT_THAT(places.back().role, HasSubstr("waits for the barrier of the cluster"));
 }
 
+// A kernel may ask for a phase that has not ended, again and again, and go on without it.
+TEST(Deadlock, AskingManyTimesInVainIsNone) {
+  const Outcome outcome = run(std::string(R"(
+  @!%first bra AGAIN;
+  mov.u32 %v, 0;
+ASK:
+  mbarrier.try_wait.parity.shared::cta.b64 %p, [%w], 0;
+  add.u32 %v, %v, 1;
+  setp.lt.u32 %p, %v, 40;
+  @%p bra ASK;
+  mbarrier.arrive.shared::cta.b64 _, [%w];
+)") + kWaitForFull,
+                              {.ctas = 8, .cluster = 2});
+  EXPECT_EQ(outcome.message, "");
+}
+
 TEST(Deadlock, PollsThatSomebodyEndsAreNone) {
   const Outcome outcome = run(R"(
   setp.ne.u32 %p, %cta, 63;
