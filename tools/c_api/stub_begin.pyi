@@ -202,9 +202,12 @@ def torch_open(path: str, to_tensors: Callable[[Any], Any], from_tensor: Callabl
     """Finds torch's C interface in libtorch_cpu.so, which is loaded; False: it lacks something. The functions
     turn capsules of at::Tensor* into tensors, and a tensor into one; examples: a tensor of each dtype."""
     ...
-def torch_op(library: str, name: str, kinds: str, calls: Calls, kernel: Callable[..., Any], /) -> None:
+def torch_op(library: str, name: str, kinds: str, calls: Calls, kernel: Callable[..., Any],
+             rule: Callable[..., Any] | None, /) -> bool:
     """Kernels in C for an operator that is defined: known calls, and kernel(*arguments) for the others, which
-    gives (results, None or what makes the next one known). kinds: a letter for each argument."""
+    gives (results, None or what makes the next one known). kinds: a letter for each argument. With a rule also
+    that for autograd, which calls it, with the same result, where somebody wants to see the call; False: this
+    torch does not say where."""
     ...
 def attention_signs(seed: int, head_dim: int, /) -> bytearray:
     """The signs of the rotation of AttentionPrepare, for who rotates elsewhere: float32."""

@@ -14,7 +14,7 @@ Call = Callable[[], Any]
 def calls(x: dict[str, Any]) -> Iterator[tuple[str, Call | str]]:
     """(library and function, the call, or why there is none)."""
     device = x["q"].device
-    for name, function, make in (
+    rows: tuple[tuple[str, str, Callable[[Any], Call]], ...] = (
         ("flash_attn", "flash_attn_with_kvcache", lambda module: _with_kvcache(module, x)),
         ("flash_attn_interface", "flash_attn_with_kvcache", lambda module: _with_kvcache(module, x)),
         ("vllm.vllm_flash_attn", "flash_attn_varlen_func", lambda module: _vllm_varlen(module, x)),
@@ -23,7 +23,8 @@ def calls(x: dict[str, Any]) -> Iterator[tuple[str, Call | str]]:
          lambda module: flash_mla_call(module, device)),
         ("flashinfer", "single_decode_with_kv_cache", lambda module: _single(module, x)),
         ("flashinfer", "BatchDecodeWithPagedKVCacheWrapper.run", lambda module: _batch(module, x)),
-    ):
+    )
+    for name, function, make in rows:
         try:
             module = importlib.import_module(name)
             version = getattr(module, "__version__", "")

@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 import torch
 from torch.library import Library
 
-from tilewright import InvalidArgument, _core
+from tilewright import _core
+from tilewright._errors import InvalidArgument
 
 from ._context import DTYPES, Entry, describe, known_calls, require
 
