@@ -5,26 +5,8 @@
 
 namespace tilewright::ptx {
 
-/// Barrier `Id` (1 to 15) of `Threads` threads, whole warps, as bar_sync: and is `value` true in
+/// Barrier `id` (1 to 15) of `Threads` threads, whole warps, as bar_sync: and is `value` true in
 /// any of them?
-template <int Id, int Threads>
-__device__ inline bool bar_red_or(bool value) {
-  static_assert(Id >= 1 && Id < 16 && Threads % 32 == 0);
-  std::uint32_t is_any;
-  asm volatile(
-      "{\n"
-      ".reg .pred p, q;\n"
-      "setp.ne.u32 p, %1, 0;\n"
-      "bar.red.or.pred q, %2, %3, p;\n"
-      "selp.u32 %0, 1, 0, q;\n"
-      "}\n"
-      : "=r"(is_any)
-      : "r"(static_cast<std::uint32_t>(value)), "n"(Id), "n"(Threads)
-      : "memory");
-  return is_any != 0;
-}
-
-/// The same with the number in a register.
 template <int Threads>
 __device__ inline bool bar_red_or(std::uint32_t id, bool value) {
   static_assert(Threads % 32 == 0);

@@ -2,7 +2,18 @@
 // "add", "mul", "fma" with .f32x2; "max" with three operands.
 #pragma once
 
+#include "ptx/math.h"
+
 namespace tilewright::ptx {
+
+__device__ inline float2 both(float value) {
+  return make_float2(value, value);
+}
+
+/// 2^x of two numbers, by an instruction for each.
+__device__ inline float2 ex2_approx_ftz_f32(float2 x) {
+  return make_float2(ex2_approx_ftz_f32(x.x), ex2_approx_ftz_f32(x.y));
+}
 
 /// a b + c of two numbers at a time, each rounded once: one instruction of Blackwell's FMA units.
 __device__ inline float2 fma_rn_f32x2(float2 a, float2 b, float2 c) {

@@ -17,15 +17,14 @@ __device__ inline float2 ex2_polynomial(float2 x) {
   constexpr float kShift = 12583039.0f;
   constexpr float kCoefficients[] = {0.0013269554f, 0.009671293f, 0.05550711f,
                                      0.24022247f,   0.693147f,    1.0f};
-  const auto both = [](float value) { return make_float2(value, value); };
   const float2 clamped =
       make_float2(ptx::max_nan_f32(x.x, -127.0f), ptx::max_nan_f32(x.y, -127.0f));
-  const float2 shifted = ptx::add_rn_f32x2(clamped, both(kShift));
-  const float2 whole = ptx::add_rn_f32x2(shifted, both(-kShift));
-  const float2 f = ptx::fma_rn_f32x2(whole, both(-1.0f), clamped);
-  float2 y = both(kCoefficients[0]);
+  const float2 shifted = ptx::add_rn_f32x2(clamped, ptx::both(kShift));
+  const float2 whole = ptx::add_rn_f32x2(shifted, ptx::both(-kShift));
+  const float2 f = ptx::fma_rn_f32x2(whole, ptx::both(-1.0f), clamped);
+  float2 y = ptx::both(kCoefficients[0]);
 #pragma unroll
-  for (int i = 1; i < 6; ++i) y = ptx::fma_rn_f32x2(f, y, both(kCoefficients[i]));
+  for (int i = 1; i < 6; ++i) y = ptx::fma_rn_f32x2(f, y, ptx::both(kCoefficients[i]));
   return ptx::mul_rn_f32x2(y, make_float2(__uint_as_float(__float_as_uint(shifted.x) << 23),
                                           __uint_as_float(__float_as_uint(shifted.y) << 23)));
 }

@@ -3,31 +3,17 @@
 #pragma once
 
 #include "kernels/attention/mask.h"
-#include "ptx/math.h"
-#include "ptx/packed_math.h"
+#include "tile/packed_row.h"
 #include "tile/row_end.h"
 
 #include <cstdint>
 
 namespace tilewright::tile {
 
-/// The largest number of a row and `largest`.
-template <int Chunks>
-__device__ float largest_of_row(const float (&s)[Chunks][32], float largest) {
-  float top[4] = {largest, largest, largest, largest};
-#pragma unroll
-  for (int i = 0; i < Chunks * 32; i += 2)
-    top[i / 2 % 4] = ptx::max3_f32(top[i / 2 % 4], s[i / 32][i % 32], s[i / 32][i % 32 + 1]);
-  return fmaxf(ptx::max3_f32(top[0], top[1], top[2]), top[3]);
-}
-
-__device__ inline float2 powers_by_unit(float2 x) {
-  return make_float2(ptx::ex2_approx_ftz_f32(x.x), ptx::ex2_approx_ftz_f32(x.y));
-}
 /// All powers by the special function unit; polynomial.h has another.
 struct NoPolynomial {
   static constexpr int kEvery = 1;
-  static __device__ float2 powers(float2 x) { return powers_by_unit(x); }
+  static __device__ float2 powers(float2 x) { return ptx::ex2_approx_ftz_f32(x); }
 };
 
 /// s becomes 2^(scale * s + offset); returns the sum. Every Polynomial::kEvery-th pair of powers is
@@ -38,10 +24,9 @@ __device__ float exponentiate_row(float (&s)[Chunks][32], float scale, float off
 #pragma unroll
   for (int i = 0; i < Chunks * 16; ++i) {
     float* const x = &s[i / 16][i % 16 * 2];
-    const float2 power = ptx::fma_rn_f32x2(make_float2(x[0], x[1]), make_float2(scale, scale),
-                                           make_float2(offset, offset));
-    const float2 y = i % Polynomial::kEvery == Polynomial::kEvery - 1 ? Polynomial::powers(power)
-                                                                      : powers_by_unit(power);
+    float2 y = ptx::fma_rn_f32x2(make_float2(x[0], x[1]), ptx::both(scale), ptx::both(offset));
+    const bool by_polynomial = i % Polynomial::kEvery == Polynomial::kEvery - 1;
+    y = by_polynomial ? Polynomial::powers(y) : ptx::ex2_approx_ftz_f32(y);
     x[0] = y.x, x[1] = y.y;
     part[i % 2] = ptx::add_rn_f32x2(part[i % 2], y);
   }
@@ -80,7 +65,7 @@ struct RowSoftmax {
   /// results so far are to be multiplied with `factor`.
   template <int Chunks>
   __device__ bool raise(const float (&s)[Chunks][32], float scale, float& factor) {
-    return raise_to(largest_of_row(s, reference), scale, factor);
+    return raise_to(largest_of(s, reference), scale, factor);
   }
   __device__ bool raise_to(float largest, float scale, float& factor) {
     // A difference of two infinities is no growth: NaN compares false.

@@ -297,7 +297,7 @@ struct Kernel {
       const auto part = static_cast<std::int32_t>(threadIdx.x / kRows);
       tile::hide_row_keys(s, visible, n * tile::kKeys + part * kOwnKeys);
     }
-    float largest = tile::largest_of_row(s, softmax.reference);
+    float largest = tile::largest_of(s, softmax.reference);
     if constexpr (kIsHalved)
       largest = fmaxf(largest, tile::exchange_in_row(shared.exchanged, step, largest));
     if (softmax.raise_to(largest, params.scale_log2, factor) && step > 0) {

@@ -205,9 +205,8 @@ struct Kernel {
     float s[1][32], factor;
     tile::load_row(s, own + step % 2 * kScores);
     tile::hide_missing(s[0], work.list, step * kKeys + part * kOwnKeys);
-    const float own_largest = tile::largest_of_row(s, softmax.reference);
-    const float largest =
-        fmaxf(own_largest, tile::exchange_in_row(shared.exchanged, step, own_largest));
+    float largest = tile::largest_of(s, softmax.reference);
+    largest = fmaxf(largest, tile::exchange_in_row(shared.exchanged, step, largest));
     if (softmax.raise_to(largest, scale, factor) && step > 0) {
       wait_for_values(shared, step - 1);
       tile::scale_row<kHeadDim / 2>(own + kResults, factor);

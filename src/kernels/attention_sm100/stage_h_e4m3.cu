@@ -45,7 +45,7 @@ struct CodeSoftmax {
 
   // All rows of a warp or none: true if results so far are to be multiplied with `factor`.
   __device__ bool raise(const float (&s)[4][32], float scale, float& factor) {
-    const float largest = tile::largest_of_row(s, -INFINITY) * scale;
+    const float largest = tile::largest_of(s, -INFINITY) * scale;
     const bool grows = largest > base + kLargestWeight;
     if (!__any_sync(0xffffffffu, grows)) return false;
     if (grows) {

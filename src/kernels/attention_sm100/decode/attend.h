@@ -276,7 +276,7 @@ struct DecodeAttender {
       for (int i = 0; i < 16; ++i) grows = grows || x[c][i] > reference[i] + kLag;
     });
     constexpr int kThreads = kernels::kTensorDecodeRowThreads;
-    if (!ptx::bar_red_or<kDecodeRowBarrier, kThreads>(grows)) return false;
+    if (!ptx::bar_red_or<kThreads>(kDecodeRowBarrier, grows)) return false;
     for_chunks([&](int c) {
       const float top = combine_lanes(x[c], [](float a, float b) { return fmaxf(a, b); });
       if (lane() % 2 == 0) d.state.part[warp()][16 * c + lane() / 2] = top;

@@ -76,10 +76,6 @@ class PairHalfSums {
   static constexpr float kShift = 12582912.0f;         // 1.5 * 2^23
   static constexpr std::uint32_t kHighestByte = 0x4b;  // of kShift plus or minus 2^22
 
-  static __device__ float2 both(float value) {
-    return make_float2(value, value);
-  }
-
   static __device__ float largest_magnitude(const float (&x)[32]) {
     float most[4] = {};
 #pragma unroll
@@ -88,8 +84,10 @@ class PairHalfSums {
     return ptx::max3_abs_nan_f32(ptx::max3_abs_nan_f32(most[0], most[1], most[2]), most[3], 0.0f);
   }
   static __device__ void pack(std::uint32_t* words, const float* x, float inverse) {
-    const float2 low = ptx::fma_rn_f32x2(make_float2(x[0], x[1]), both(inverse), both(kShift));
-    const float2 high = ptx::fma_rn_f32x2(make_float2(x[2], x[3]), both(inverse), both(kShift));
+    const float2 low =
+        ptx::fma_rn_f32x2(make_float2(x[0], x[1]), ptx::both(inverse), ptx::both(kShift));
+    const float2 high =
+        ptx::fma_rn_f32x2(make_float2(x[2], x[3]), ptx::both(inverse), ptx::both(kShift));
     const std::uint32_t fourth = __float_as_uint(high.y);
     words[0] = ptx::prmt_b32(__float_as_uint(low.x), fourth, 0x4210);
     words[1] = ptx::prmt_b32(__float_as_uint(low.y), fourth, 0x5210);
@@ -102,11 +100,11 @@ class PairHalfSums {
     const std::uint32_t fourth =
         ptx::prmt_b32(ptx::prmt_b32(words[0], words[1], 0x0073),
                       ptx::prmt_b32(words[2], kHighestByte, 0x0043), 0x5410);
-    const float2 low = ptx::add_rn_f32x2(make_float2(number(0), number(1)), both(-kShift));
+    const float2 low = ptx::add_rn_f32x2(make_float2(number(0), number(1)), ptx::both(-kShift));
     const float2 high =
-        ptx::add_rn_f32x2(make_float2(number(2), __uint_as_float(fourth)), both(-kShift));
-    const float2 first = ptx::fma_rn_f32x2(low, both(step), make_float2(x[0], x[1]));
-    const float2 second = ptx::fma_rn_f32x2(high, both(step), make_float2(x[2], x[3]));
+        ptx::add_rn_f32x2(make_float2(number(2), __uint_as_float(fourth)), ptx::both(-kShift));
+    const float2 first = ptx::fma_rn_f32x2(low, ptx::both(step), make_float2(x[0], x[1]));
+    const float2 second = ptx::fma_rn_f32x2(high, ptx::both(step), make_float2(x[2], x[3]));
     x[0] = first.x, x[1] = first.y, x[2] = second.x, x[3] = second.y;
   }
 

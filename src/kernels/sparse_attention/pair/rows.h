@@ -11,6 +11,7 @@
 #include "ptx/math.h"
 #include "ptx/packed_math.h"
 #include "tile/element.h"
+#include "tile/packed_row.h"
 #include "tile/row_end.h"
 
 #include <cstdint>
@@ -183,7 +184,7 @@ class SparsePairRows {
   __device__ void weigh(Weights& weights, bool is_first, std::uint32_t valid) {
     Scores x;
     load_scores(x, valid);
-    const float largest = largest_of(x);
+    const float largest = largest_of(x, -INFINITY);
     top_ = fmaxf(top_, largest);
     if (!is_first) {
       // A difference of two infinities is no growth: NaN compares false.
@@ -200,24 +201,15 @@ class SparsePairRows {
     send(weights);
     sync_rows();
   }
-  static __device__ float largest_of(const Scores& x) {
-    float tops[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
-#pragma unroll
-    for (int i = 0; i < 32; i += 2)
-      tops[i / 2 % 4] = ptx::max3_f32(tops[i / 2 % 4], x[i], x[i + 1]);
-    return fmaxf(ptx::max3_f32(tops[0], tops[1], tops[2]), tops[3]);
-  }
   /// Returns the sum of the weights before they are rounded.
   __device__ float exponentiate(Weights& weights, const Scores& x) const {
-    const float2 scale = make_float2(params_.scale_log2, params_.scale_log2);
-    const float2 minus_base = make_float2(-base(), -base());
+    const float2 scale = ptx::both(params_.scale_log2), minus_base = ptx::both(-base());
     float2 part[2] = {};
 #pragma unroll
     for (int i = 0; i < 16; ++i) {
       const float2 power =
           ptx::fma_rn_f32x2(make_float2(x[2 * i], x[2 * i + 1]), scale, minus_base);
-      const float2 weight =
-          make_float2(ptx::ex2_approx_ftz_f32(power.x), ptx::ex2_approx_ftz_f32(power.y));
+      const float2 weight = ptx::ex2_approx_ftz_f32(power);
       part[i % 2] = ptx::add_rn_f32x2(part[i % 2], weight);
       weights[i] = Bf16::pack(weight.x, weight.y);
     }
