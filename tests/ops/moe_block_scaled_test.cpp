@@ -1,7 +1,6 @@
 // Experts on Blackwell's block-scaled tensor cores against the float64 reference that rounds x and
 // h where the kernels do, under all checks of the simulator.
 #include "device/graph.h"
-#include "tests/device/rerun.h"
 #include "tests/ops/blackwell_test.h"
 #include "tests/ops/moe_case.h"
 
@@ -261,18 +260,6 @@ TEST_F(MoeBlockScaledTest, WeightsThatDoNotFitAreRefused) {
       [&] { LinearWeight::prepare(*device_, odd.source(), LinearActivations::kBlockScaled); },
       {"power of two", "bf16 or fp8 activations"});
 }
-
-// The first test once more with asynchronous work done late and at random, and under `strict`.
-using Timing = std::pair<const char*, const char*>;
-class MoeBlockScaledTimingTest : public ::testing::TestWithParam<Timing> {};
-TEST_P(MoeBlockScaledTimingTest, HasNoFindings) {
-  expect_pass_again(GetParam().second, "MoeBlockScaledTest.EveryFormatByEveryTile");
-}
-INSTANTIATE_TEST_SUITE_P(SimTest, MoeBlockScaledTimingTest,
-                         ::testing::Values(Timing{"Strict", kStrictTiming},
-                                           Timing{"Late", kLateTiming},
-                                           Timing{"Random", kRandomTiming}),
-                         [](const auto& test) { return std::string(test.param.first); });
 
 }  // namespace
 }  // namespace tilewright::ops

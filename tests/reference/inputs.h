@@ -1,4 +1,4 @@
-// Deterministic test inputs, the same on every platform, and a check of errors.
+// Deterministic test inputs, the same on every platform, and checks of errors.
 #pragma once
 
 #include "tilewright/error.h"
@@ -52,6 +52,17 @@ void expect_invalid(Call call, const std::vector<std::string>& parts) {
     EXPECT_EQ(error.kind(), ErrorKind::kInvalidArgument);
     for (const auto& part : parts) EXPECT_THAT(error.what(), testing::HasSubstr(part));
   }
+}
+
+/// Of the error that work() throws.
+template <class Work>
+std::string message_of(Work&& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was wrong";
 }
 
 }  // namespace tilewright::reference

@@ -12,6 +12,7 @@
 #include "tests/kernels/block_scaled_check.h"
 #include "tests/ops/blackwell_test.h"
 #include "tests/ops/gpu_infos.h"
+#include "tests/reference/inputs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -23,17 +24,7 @@ namespace tilewright::ops {
 using kernels::accumulate;
 using kernels::draw_matrix;
 using kernels::ScaledMatrix;
-
-/// Of the error that work() throws.
-template <class Work>
-std::string message_of(Work&& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was wrong";
-}
+using reference::message_of;
 
 class BlockScaledLinearTest : public BlackwellTest<BlockScaledLinearTest> {
  protected:

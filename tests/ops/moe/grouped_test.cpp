@@ -1,10 +1,10 @@
 // Experts whose tokens come grouped, [experts, room, hidden] with counts on the device, against the
 // float64 reference that rounds x and h where the kernels do, under all checks of the simulator.
 #include "device/graph.h"
-#include "tests/device/rerun.h"
 #include "tests/ops/blackwell_test.h"
 #include "tests/ops/moe_case.h"
 #include "tests/ops/operator_test.h"
+#include "tests/reference/inputs.h"
 
 #include <array>
 #include <limits>
@@ -16,6 +16,7 @@
 namespace tilewright::ops {
 namespace {
 
+using reference::message_of;
 using ::testing::HasSubstr;
 
 constexpr const char* kTiles[] = {"1cta_n128", "2cta_n256"};
@@ -71,17 +72,6 @@ struct GroupedCase {
     return c;
   }
 };
-
-/// Of the error that work() throws.
-template <class Work>
-std::string message_of(Work&& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was wrong";
-}
 
 // Weights, x and the reference are those of the routed case.
 class GroupedRun {
@@ -351,19 +341,6 @@ TEST_P(MoeContiguousTest, RoomsAreForBlackwell) {
   EXPECT_THAT(message_of([&] { GroupedRun(*device_, c).run(); }),
               HasSubstr("takes the rows of experts behind each other (contiguous)"));
 }
-
-// Tests once more with asynchronous work done late and at random, and under `strict`.
-using Timing = std::pair<const char*, const char*>;
-class MoeGroupedTimingTest : public ::testing::TestWithParam<Timing> {};
-TEST_P(MoeGroupedTimingTest, HasNoFindings) {
-  expect_pass_again(GetParam().second, "MoeGroupedTest.EveryFormatByEveryTile");
-  expect_pass_again(GetParam().second, "SimTest/MoeContiguousTest.EveryFormatByEveryKernel/b200");
-}
-INSTANTIATE_TEST_SUITE_P(SimTest, MoeGroupedTimingTest,
-                         ::testing::Values(Timing{"Strict", kStrictTiming},
-                                           Timing{"Late", kLateTiming},
-                                           Timing{"Random", kRandomTiming}),
-                         [](const auto& test) { return std::string(test.param.first); });
 
 }  // namespace
 }  // namespace tilewright::ops
