@@ -33,8 +33,8 @@ def tensor(rng):
     elif pick < 0.2 and made.is_floating_point():
         made.requires_grad_()
     elif pick < 0.24:
-        # No torch._neg_view: torch's fallback for it asserts, and then aborts, where an operator writes to one.
         made = rng.choice([lambda: made.to("meta"), lambda: made.to_sparse(),
+                           lambda: torch._neg_view(made) if made.is_floating_point() else made,
                            lambda: made.as_subclass(torch.nn.Parameter)])()
     return made
 

@@ -181,6 +181,24 @@ def test_who_wants_to_see_a_known_call_sees_it(grad):
     Seen.calls = 0
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.enable_grad, torch.inference_mode])
+def test_a_view_that_negates_is_read_and_never_written(mode):
+    """torch's own way to resolve one that is written ends the process."""
+    q, k, v = bf16(2, 1, 4, 64), bf16(2, 40, 2, 64), bf16(2, 40, 2, 64, seed=1)
+    lengths, out, like = i32([3, 17]), bf16(2, 1, 4, 64), bf16(2, 1, 4, 64)
+
+    def into(q, out):
+        ops.attention_decode_out(q, k, v, lengths, *[None] * 5, True, None, None, None, None, True, -1, 0.0, 0,
+                                 "auto", out, None)
+
+    with mode():
+        into(torch._neg_view(q), out)
+        into(-q, like)
+        assert torch.equal(out, like)
+        with pytest.raises(tilewright.InvalidArgument, match="out is a negated view and is written"):
+            into(q, torch._neg_view(out))
+
+
 def test_a_known_call_whose_operand_requires_grad_says_so():
     layer, x, q = layer_of(tt.Linear), bf16(3, 128), bf16(2, 1, 4, 64)
     k, v, lengths, out = bf16(2, 40, 2, 64), bf16(2, 40, 2, 64, seed=1), i32([3, 17]), bf16(2, 1, 4, 64)

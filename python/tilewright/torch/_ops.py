@@ -99,6 +99,7 @@ def define(
             library.impl(name, _results_of(kernel, results), key)
     fake = fake or (lambda *args, **keywords: None)
     library.impl(name, _named(fake, operator, name), "Meta")
+    library.impl(name, _of_negated(operator, name), "Negative")
     if not has_rule:
         library.impl(name, rule, "Autograd", with_keyset=True)
     return operator
@@ -132,6 +133,26 @@ def _named(kernel: Callable[..., Any], operator: Any, name: str) -> Callable[...
                 numbers = " or ".join(map(str, expected))
                 raise InvalidArgument(f"{describe(argument, x)}: expected {numbers} dimensions")
         return kernel(*args)
+
+    return run
+
+
+def _of_negated(operator: Any, name: str) -> Callable[..., Any]:
+    """Views that negate are resolved, but for those that are written, where torch's own way to resolve
+    them asserts and ends the process."""
+    arguments = operator._schema.arguments
+    written = {a.name for a in arguments if a.alias_info is not None and a.alias_info.is_write}
+
+    def resolve(argument: str, x: Any) -> Any:
+        if not isinstance(x, torch.Tensor) or not x.is_neg():
+            return x
+        text = f"tilewright::{name}: {argument} is a negated view and is written; expected a tensor of its own"
+        require(argument not in written, f"{text}, as {argument}.resolve_neg() is")
+        return x.resolve_neg()
+
+    def run(*args: Any, **keywords: Any) -> Any:
+        resolved = (resolve(a.name, x) for a, x in zip(arguments, args, strict=False))
+        return operator(*resolved, **{key: resolve(key, x) for key, x in keywords.items()})
 
     return run
 
