@@ -17,43 +17,51 @@ namespace tilewright::sim {
 
 namespace {
 
-Fault stopped(const Grid& grid, FaultKind kind, Finding why) {
-  Fault out{kind, to_string(why)};
-  if (grid.findings != nullptr && !why.check.empty()) {
-    out.is_told = grid.findings->add(std::move(why));
+/// Why a launch does not go on.
+struct Stop {
+  FaultKind kind{};
+  Finding why;
+};
+
+Fault told(const Grid& grid, Stop stop) {
+  Fault out{stop.kind, to_string(stop.why)};
+  if (grid.findings != nullptr && !stop.why.check.empty()) {
+    out.is_told = grid.findings->add(std::move(stop.why));
   }
   return out;
 }
 
-Fault place_fault(const Warp& warp, const FaultError& error) {
-  return stopped(*warp.grid, error.kind(), finding_of(warp, error));
+Stop deadlock(const std::vector<std::unique_ptr<Cluster>>& clusters) {
+  return {FaultKind::kDeadlock, deadlock_of(clusters)};
 }
 
-Fault deadlock(const std::vector<std::unique_ptr<Cluster>>& clusters) {
-  return stopped(*clusters.front()->grid, FaultKind::kDeadlock, deadlock_of(clusters));
-}
-
-/// What the workers of a launch share.
+/// What the workers of a launch share. Clusters of which none waits for another have their place in
+/// the grid as rank: those before one that was stopped run on, and the first of all that stop is
+/// told, whichever host thread came first. All others have rank 0.
 struct Work {
   Grid& grid;
   std::atomic<std::uint64_t> next{0};
-  std::atomic<bool> is_stopped{false};
+  std::atomic<std::uint64_t> first_stopped{~std::uint64_t{0}};  ///< the least rank
   std::mutex mutex;
-  std::optional<Fault> fault;
+  std::optional<Stop> reason;
 
-  void stop(Fault why) {
+  bool is_stopped(std::uint64_t rank) const { return rank >= first_stopped; }
+  void stop(std::uint64_t rank, Stop why) {
     const std::lock_guard lock(mutex);
-    if (!fault) fault = std::move(why);
-    is_stopped = true;
+    if (is_stopped(rank)) return;
+    reason = std::move(why);
+    first_stopped = rank;
   }
 };
 
-ClusterStatus run_or_stop(Work& work, Cluster& cluster) {
+ClusterStatus run_or_stop(Work& work, Cluster& cluster, std::uint64_t rank) {
   try {
     return run_cluster(cluster);
   } catch (const FaultError& error) {
     await_turn(cluster);  // the first one counts
-    if (!work.is_stopped) work.stop(place_fault(*cluster.running, error));
+    if (!work.is_stopped(rank)) {
+      work.stop(rank, {error.kind(), finding_of(*cluster.running, error)});
+    }
   }
   return ClusterStatus::kDone;
 }
@@ -63,12 +71,12 @@ std::uint64_t run_one(Work& work, std::uint64_t index) {
   std::vector<std::unique_ptr<Cluster>> one;
   one.push_back(start_cluster(work.grid, index));
   Stillness stillness;
-  while (!one[0]->is_done && !work.is_stopped) {
-    const ClusterStatus status = run_or_stop(work, *one[0]);
+  while (!one[0]->is_done && !work.is_stopped(index)) {
+    const ClusterStatus status = run_or_stop(work, *one[0], index);
     const bool is_polling = status == ClusterStatus::kPolling;
     if (!is_polling) stillness.start_again();
     if (status == ClusterStatus::kStuck || (is_polling && stillness.has_stopped(one))) {
-      work.stop(deadlock(one));
+      work.stop(index, deadlock(one));
     }
   }
   return one[0]->next_claim;
@@ -76,10 +84,10 @@ std::uint64_t run_one(Work& work, std::uint64_t index) {
 
 /// CTAs that cannot talk to each other: one cluster after the other.
 void run_apart(Work& work) {
-  while (!work.is_stopped) {
+  for (;;) {
     std::uint64_t index = work.next++;
-    if (index >= work.grid.num_seats) return;
-    while (index < work.grid.num_clusters && !work.is_stopped) index = run_one(work, index);
+    if (index >= work.grid.num_seats || work.is_stopped(index)) return;
+    while (index < work.grid.num_clusters && !work.is_stopped(index)) index = run_one(work, index);
   }
 }
 
@@ -121,12 +129,12 @@ void run_together(Work& work, std::uint64_t most_resident, std::uint32_t num_thr
   Stillness stillness;
   std::atomic<bool> progress = false;
   const auto take_turn = [&](Cluster& cluster) {
-    if (work.is_stopped) return;
-    const ClusterStatus status = run_or_stop(work, cluster);
+    if (work.is_stopped(0)) return;
+    const ClusterStatus status = run_or_stop(work, cluster, 0);
     if (status == ClusterStatus::kDone || status == ClusterStatus::kProgress) progress = true;
   };
   std::optional<Crew> crew;
-  while (!work.is_stopped) {
+  while (!work.is_stopped(0)) {
     progress = false;
     // A round of polls is over too soon to be shared.
     if (num_threads > 1 && resident.size() > 1 && !is_fruitless) {
@@ -135,7 +143,7 @@ void run_together(Work& work, std::uint64_t most_resident, std::uint32_t num_thr
     } else {
       for (const std::unique_ptr<Cluster>& cluster : resident) take_turn(*cluster);
     }
-    if (work.is_stopped) return;
+    if (work.is_stopped(0)) return;
     replace_done(work.grid, resident, free_slots);
     for (std::uint32_t i = 0;
          i < starts_per_round && resident.size() < most_resident && work.next < work.grid.num_seats;
@@ -152,7 +160,7 @@ void run_together(Work& work, std::uint64_t most_resident, std::uint32_t num_thr
     if (progress || !stillness.has_stopped(resident)) continue;
     is_fruitless = false;
     stillness.start_again();
-    if (!open_columns(work.grid)) work.stop(deadlock(resident));
+    if (!open_columns(work.grid)) work.stop(0, deadlock(resident));
   }
 }
 
@@ -184,7 +192,7 @@ std::optional<Fault> run_grid(Grid& grid) {
   grid.num_clusters = launch.grid.count() / launch.cluster.count();
   grid.num_seats = num_seats(grid);
   grid.storage = make_storage_pool(grid);
-  Work work{grid, {}, {}, {}, {}};
+  Work work{.grid = grid, .mutex = {}, .reason = {}};
   if (grid.observer != nullptr) grid.observer->launch_started(grid);
   std::uint32_t num_workers = grid.options.num_threads;
   if (num_workers == 0) num_workers = std::max(1U, std::thread::hardware_concurrency());
@@ -200,8 +208,10 @@ std::optional<Fault> run_grid(Grid& grid) {
     for (std::uint32_t i = 1; i < num_workers; ++i) others.emplace_back([&] { run_apart(work); });
     run_apart(work);
   }
+  std::optional<Fault> out;
+  if (work.reason) out = told(grid, std::move(*work.reason));
   if (grid.observer != nullptr) grid.observer->launch_ended(grid);
-  return std::move(work.fault);
+  return out;
 }
 
 }  // namespace tilewright::sim

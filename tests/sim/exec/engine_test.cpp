@@ -212,6 +212,26 @@ TEST(Engine, FaultsSayWhere) {
                                HasSubstr("CTA (0,0,0) warp 0 lane 5"), HasSubstr("@%p trap;")));
 }
 
+// CTA 0 comes to its fault long after the others, which other host threads run beside it.
+TEST(Engine, TheFirstFaultOfTheGridIsToldWhicheverCtaWasFaster) {
+  RunSetup setup;
+  setup.grid = {8, 1, 1};
+  setup.options.num_threads = 4;
+  const RunResult run = run_ptx(kernel_with(R"(
+    mov.u32 %x, 0;
+    setp.ne.u32 %p, %block, 0;
+    @%p bra FAULT;
+  LOOP:
+    add.u32 %x, %x, 1;
+    setp.lt.u32 %p, %x, 300000;
+    @%p bra LOOP;
+  FAULT:
+    trap;)"),
+                                setup);
+  EXPECT_EQ(run.kind, FaultKind::kTrap);
+  EXPECT_THAT(run.fault, HasSubstr("CTA (0,0,0)"));
+}
+
 TEST(Engine, DeadlocksSayWhoWaitsForWhat) {
   RunSetup setup;
   setup.block = {64, 1, 1};
