@@ -33,14 +33,10 @@ target_include_directories(tilewright_options INTERFACE
 # are with Clang, and have the headers compiled ahead.
 option(TILEWRIGHT_UNITY "Compile several files of a library at once" ON)
 
-# tilewright_unity(TARGET [MOST]): at most so many files in a unit; 0, and without it, all. Clang 14, which fuzzers are
-# built with, refuses ranges of GCC 12's library in some larger units, and gets smaller ones.
+# tilewright_unity(TARGET [MOST]): at most so many files in a unit; 0, and without it, all.
 function(tilewright_unity TARGET)
   list(APPEND ARGN 0)
   list(GET ARGN 0 most)
-  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    set(most 8)
-  endif()
   set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ${TILEWRIGHT_UNITY} UNITY_BUILD_BATCH_SIZE ${most})
 endfunction()
 

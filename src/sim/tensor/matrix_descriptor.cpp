@@ -105,22 +105,12 @@ void gather_mn_major(const std::byte* shared, const MatrixDescriptor& d, const O
 
 using Halves = std::uint16_t __attribute__((vector_size(16)));
 
-// Clang has the other name only, and GCC has had that one since version 12.
-#ifdef __clang__
 Halves interleave_low(Halves a, Halves b) {
   return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
 }
 Halves interleave_high(Halves a, Halves b) {
   return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
 }
-#else
-Halves interleave_low(Halves a, Halves b) {
-  return __builtin_shuffle(a, b, Halves{0, 8, 1, 9, 2, 10, 3, 11});
-}
-Halves interleave_high(Halves a, Halves b) {
-  return __builtin_shuffle(a, b, Halves{4, 12, 5, 13, 6, 14, 7, 15});
-}
-#endif
 
 /// Transposes 8 x 8: interleaving the first half with the second, three times.
 void transpose(Halves (&v)[8]) {

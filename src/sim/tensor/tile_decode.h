@@ -142,14 +142,14 @@ inline void transpose_words(const std::byte* from, int rows, int num_words, int 
       for (int i = 0; i < 4; ++i) {
         in[i] = load<Four>(from + (static_cast<std::ptrdiff_t>(row + i) * num_words + w) * 4);
       }
-      const Four a = __builtin_shuffle(in[0], in[1], Four{0, 4, 1, 5});
-      const Four b = __builtin_shuffle(in[0], in[1], Four{2, 6, 3, 7});
-      const Four c = __builtin_shuffle(in[2], in[3], Four{0, 4, 1, 5});
-      const Four d = __builtin_shuffle(in[2], in[3], Four{2, 6, 3, 7});
-      store(to + w * padded + row, __builtin_shuffle(a, c, Four{0, 1, 4, 5}));
-      store(to + (w + 1) * padded + row, __builtin_shuffle(a, c, Four{2, 3, 6, 7}));
-      store(to + (w + 2) * padded + row, __builtin_shuffle(b, d, Four{0, 1, 4, 5}));
-      store(to + (w + 3) * padded + row, __builtin_shuffle(b, d, Four{2, 3, 6, 7}));
+      const Four a = __builtin_shufflevector(in[0], in[1], 0, 4, 1, 5);
+      const Four b = __builtin_shufflevector(in[0], in[1], 2, 6, 3, 7);
+      const Four c = __builtin_shufflevector(in[2], in[3], 0, 4, 1, 5);
+      const Four d = __builtin_shufflevector(in[2], in[3], 2, 6, 3, 7);
+      store(to + w * padded + row, __builtin_shufflevector(a, c, 0, 1, 4, 5));
+      store(to + (w + 1) * padded + row, __builtin_shufflevector(a, c, 2, 3, 6, 7));
+      store(to + (w + 2) * padded + row, __builtin_shufflevector(b, d, 0, 1, 4, 5));
+      store(to + (w + 3) * padded + row, __builtin_shufflevector(b, d, 2, 3, 6, 7));
     }
   }
   for (; row < rows; ++row) {

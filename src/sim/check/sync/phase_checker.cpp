@@ -218,7 +218,7 @@ void PhaseChecker::notice_phase(ClusterState& state, Barrier& barrier, Knowledge
   barrier.current.raise(barrier.agent, barrier.number);
   state.truth.raise(barrier.agent, barrier.number);
   barrier.completed = std::exchange(barrier.current, {});
-  std::ranges::rotate(barrier.past, barrier.past.end() - 1);
+  std::rotate(barrier.past.begin(), barrier.past.end() - 1, barrier.past.end());
   barrier.past.front() = std::exchange(barrier.phase, {});
   if (knows(own, barrier.past.front())) own.raise(barrier.agent, barrier.number);
 }

@@ -206,7 +206,8 @@ void TmemChecker::read_lane(const CtaState& state, const TensorRegion& region,
   for (const Reading& reading : out) tags.push_back(reading.tag);
   std::ranges::sort(tags);
   std::erase_if(out, [&](const Reading& reading) {
-    return !reading.is_too_wide && std::ranges::equal_range(tags, reading.tag).size() > 1;
+    const auto [first, last] = std::equal_range(tags.begin(), tags.end(), reading.tag);
+    return !reading.is_too_wide && last - first > 1;
   });
 }
 
