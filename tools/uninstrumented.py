@@ -4,7 +4,8 @@
 
     tools/uninstrumented.py NAME [--build build/asan] [--from build/release]      NAME as in NAME_tests
 
-Prints them by test. A test whose subject is among them leaves compiled_once.txt. Inlined calls are not seen.
+Prints them by object: a unit of several tests, build/release/tests/units, or a test. A test whose subject is among
+them leaves compiled_once.txt. Inlined calls are not seen.
 """
 
 import argparse
@@ -35,6 +36,13 @@ def once(name):
     return [line for line in lines if line.startswith(f"{name}/")]
 
 
+def objects_of_once(folder, name):
+    """Units of several tests, or objects of single ones where tests are compiled alone."""
+    units = sorted((folder / "units").glob(f"{name}_once_*.o"))
+    return units or [folder / f"{test}.o" for pattern in once(name)
+                     for test in sorted(path.relative_to(ROOT / "tests") for path in (ROOT / "tests").glob(pattern))]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name")
@@ -47,8 +55,8 @@ def main():
         sys.exit(f"uninstrumented: {args.build} has no {program}; build it, or name another with --build")
     known = symbols("TtWwVv", *own)
     count = 0
-    for test in once(args.name):
-        path = args.other / "tests/CMakeFiles" / f"{program}.dir" / f"{test}.o"
+    for path in objects_of_once(args.other / "tests/CMakeFiles" / f"{program}.dir", args.name):
+        test = path.stem.removesuffix(".cpp")
         found = [text for text in demangled(sorted(symbols("Ww", path) - known))
                  if re.search(r"\btilewright::", text.split("(")[0])]
         count += len(found)

@@ -50,7 +50,7 @@ constexpr ComposedLayout make_smem_tile(Major major, SmemSwizzle swizzle, int el
                                         std::int64_t mn, std::int64_t k, bool k_first = false) {
   const Layout atom = smem_atom(major, swizzle, element_bits);
   if (mn % size(atom, 0) != 0 || k % size(atom, 1) != 0) {
-    law::tile_must_be_whole_atoms(make_shape(mn, k), shape(atom));
+    tilewright::law::tile_must_be_whole_atoms(make_shape(mn, k), shape(atom));
   }
   const IntTuple order = k_first ? make_shape(1, 0) : make_shape(0, 1);
   return composition(recast(byte_swizzle(swizzle), 8, element_bits),
@@ -62,7 +62,7 @@ constexpr ComposedLayout make_smem_tile(Major major, SmemSwizzle swizzle, int el
 constexpr Major major_of(const ComposedLayout& tile) {
   if (rank(tile) == 2 && size(tile, 1) > 1 && tile.layout(0, 1) == 1) return Major::kK;
   if (rank(tile) != 2 || size(tile, 0) < 2 || tile.layout(1, 0) != 1)
-    law::an_operand_must_be_contiguous_along_mn_or_k(tile.layout);
+    tilewright::law::an_operand_must_be_contiguous_along_mn_or_k(tile.layout);
   return Major::kMN;
 }
 

@@ -71,7 +71,7 @@ std::string wait_text(const Warp& warp, const LaneGroup& group) {
       return "waits for registers that other warps must give back (setmaxnreg.dec)";
     case WaitKind::kGridSync:
       return "waits for the other CTAs of the grid";
-    case WaitKind::kTensorColumns:
+    case WaitKind::kColumns:
       return group.wait.a != 0 ? "waits for a warp of the peer CTA to come, or for free columns of "
                                  "Tensor Memory in both"
                                : "waits for free columns of Tensor Memory";
@@ -137,7 +137,7 @@ int distance_of(const Waiters& waiters, const std::vector<Waiters>& all) {
     const Insn& insn = cta.grid->code->insns[waiters.group->pc];
     return (insn.flags & kAligned) != 0 ? 0 : 1;
   }
-  if (wait.kind == WaitKind::kTensorColumns) return 1;
+  if (wait.kind == WaitKind::kColumns) return 1;
   if (wait.kind != WaitKind::kMbarrier) return 3;
   const auto offset = static_cast<std::uint32_t>(wait.a) & kSharedOffsetMask;
   Mbarrier state;
@@ -259,7 +259,7 @@ void explain(const Waiters& waiters, std::set<std::string>& said, std::vector<st
       notes.push_back(fmt::format("  {}", missing_at(cta.shared + offset)));
       return;
     }
-    case WaitKind::kTensorColumns:
+    case WaitKind::kColumns:
       for (const std::string& line : describe_columns(*cta.tensor_memory)) say(line);
       return;
     default:
@@ -314,7 +314,7 @@ Finding deadlock_of(const std::vector<std::unique_ptr<Cluster>>& clusters) {
   }
   const bool lacks_columns = std::ranges::any_of(all, [](const Waiters& waiters) {
     const Wait& wait = waiters.group->wait;
-    return wait.kind == WaitKind::kTensorColumns && wait.a == 0;
+    return wait.kind == WaitKind::kColumns && wait.a == 0;
   });
   if (lacks_columns) {
     out.missing =

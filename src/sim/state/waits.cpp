@@ -46,7 +46,7 @@ bool is_over(const Warp& warp, const Wait& wait) {
       return has_warpgroup_come(warp, wait.b);
     case WaitKind::kAsync:
       return warp.cta->cluster->num_async_done != wait.b;
-    case WaitKind::kTensorColumns: {
+    case WaitKind::kColumns: {
       std::uint64_t version = warp.cta->tensor_memory->version();
       if (wait.a != 0) {
         version += warp.cta->cluster->ctas[warp.cta->rank ^ 1]->tensor_memory->version();

@@ -51,7 +51,7 @@ enum class WaitKind : std::uint8_t {
   kWarpgroup,  ///< b: groups of wgmma that all four warps must have committed
   kWgmma,      ///< b: how many wgmmas all four warps must have come to
   kGridSync,
-  kTensorColumns,  ///< tcgen05.alloc and dealloc. a: of two CTAs, b: TensorMemory::version
+  kColumns,  ///< tcgen05.alloc and dealloc. a: of two CTAs, b: TensorMemory::version
 };
 
 struct Wait {

@@ -69,7 +69,7 @@ TEST(LinearPackTest, E4m3WeightsAreRoundedOnce) {
     int inexact = 0;
     for (std::size_t i = 0; i < exact.size(); ++i) {
       const double ideal = exact[i] / static_cast<double>(packed.alpha(WordOrder::kE4m3));
-      ASSERT_EQ(rounded[i], round_to(kE4m3, ideal)) << "element " << i << ", " << ideal;
+      ASSERT_EQ(rounded[i], round_to(tilewright::kE4m3, ideal)) << "element " << i << ", " << ideal;
       ASSERT_LE(std::abs(ideal), 384);
       inexact += rounded[i] != ideal;
     }

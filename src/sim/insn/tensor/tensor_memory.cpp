@@ -61,7 +61,7 @@ void notify(Warp& warp, const Insn& insn, TensorAllocAction action, std::uint32_
 
 /// By whom there is to wait, and for what to change.
 Step wait_for_columns(Warp& warp, const TensorMemory& own, const TensorMemory* peer) {
-  warp.wait = {WaitKind::kTensorColumns, peer != nullptr,
+  warp.wait = {WaitKind::kColumns, peer != nullptr,
                own.version() + (peer != nullptr ? peer->version() : 0)};
   return Step::kRetry;
 }
