@@ -160,15 +160,36 @@ def test_a_driver_that_is_missing_is_named():
         assert "cuda:63" in str(error) and ("driver" in str(error) or "GPU" in str(error))
 
 
+# Loaded before the program: files outside of one folder are no drivers. A real one of this machine is looked for
+# in the usual places when the first that is found does not do.
+HIDES_DRIVERS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+void* dlopen(const char* path, int flags) {
+  void* (*const next)(const char*, int) = (void* (*)(const char*, int))dlsym(RTLD_NEXT, "dlopen");
+  const char* const only = getenv("ONLY_DRIVER");
+  if (path == NULL || only == NULL || strstr(path, "/libcuda.so.1") == NULL) return next(path, flags);
+  return next(strncmp(path, only, strlen(only)) == 0 ? path : "/nowhere/libcuda.so.1", flags);
+}
+"""
+
+
 def test_a_driver_that_is_too_old_is_named(tmp_path):
     """A library with the name of the driver that says CUDA 11.4."""
     if shutil.which("gcc") is None:
         pytest.skip("no gcc")
-    (tmp_path / "old.c").write_text("int cuDriverGetVersion(int* v) { *v = 11040; return 0; }\n")
-    subprocess.run(["gcc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", tmp_path / "libcuda.so.1",
-                    tmp_path / "old.c"], check=True)
+    sources = {"libcuda.so.1": "int cuDriverGetVersion(int* v) { *v = 11040; return 0; }\n", "hides.so": HIDES_DRIVERS}
+    for name, text in sources.items():
+        source = tmp_path / f"{name}.c"
+        source.write_text(text)
+        subprocess.run(["gcc", "-shared", "-fPIC", f"-Wl,-soname,{name}", "-o", tmp_path / name, source, "-ldl"],
+                       check=True)
+    preloaded = " ".join(filter(None, (str(tmp_path / "hides.so"), os.environ.get("LD_PRELOAD"))))
     done = subprocess.run([sys.executable, "-c", "import tilewright; tilewright.Device('cuda:0')"],
-                          env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}, stdout=subprocess.PIPE,
+                          env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path), "LD_PRELOAD": preloaded,
+                               "ONLY_DRIVER": str(tmp_path)}, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, check=False)
     assert done.returncode == 1, done.stdout
     last = done.stdout.strip().splitlines()[-1]
