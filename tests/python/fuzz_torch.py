@@ -12,7 +12,7 @@ from tilewright.torch import _context, _ops
 
 OPS = [getattr(torch.ops.tilewright, name).default for name in
        ("attention", "attention_out", "attention_decode", "attention_decode_out", "quantize", "linear", "moe",
-        "sparse_attention", "sparse_attention_out")]
+        "moe_grouped", "sparse_attention", "sparse_attention_out")]
 FUNCTIONS = [tt.attention, tt.attention_decode, tt.attention_varlen, tt.quantize, tt.sparse_attention, tt.Linear,
              tt.Moe]
 DTYPES = [torch.bfloat16, torch.float16, torch.float32, torch.int32, torch.uint8, torch.float8_e4m3fn]

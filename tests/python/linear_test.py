@@ -196,6 +196,21 @@ def test_moe(dev, name, routing):
     np.testing.assert_allclose(out, expected, rtol=0, atol=2**-6 * np.abs(expected).max())
 
 
+def test_moe_of_tokens_that_come_grouped(dev):
+    rng = np.random.default_rng(7)
+    counts, hidden, inter, rows = np.array([4, 0, 7], np.int32), 128, 128, 13
+    sources, numbers = experts(rng, dev, len(counts), hidden, inter, "nvfp4")
+    op = tilewright.Moe(tilewright.MoeWeights(dev, **sources), tokens=rows, topk=1, routing="contiguous",
+                        expected_tokens=5)
+    x, factors, out = random_bf16(rng, rows, hidden), rng.random(rows, np.float32), bf16(np.ones((rows, hidden)))
+    op.run(x=x, counts=counts, weights=factors, out=out)
+    for row, e in enumerate(np.repeat(np.arange(3), counts)):
+        gate, up = numbers["gate"][e] @ wide(x[row]), numbers["up"][e] @ wide(x[row])
+        expected = factors[row] * (numbers["down"][e] @ (silu(gate) * up))
+        np.testing.assert_allclose(wide(out[row]), expected, rtol=0, atol=2**-6 * np.abs(expected).max())
+    assert (wide(out[counts.sum():]) == 1).all()
+
+
 def test_moe_check_names_ids_that_are_no_experts(dev):
     rng = np.random.default_rng(5)
     sources, _ = experts(rng, dev, 4, 128, 128, "bf16")

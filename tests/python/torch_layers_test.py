@@ -176,6 +176,57 @@ def test_moe_op_is_what_it_says_and_compiles():
         tt.Moe(bf16(2, 64, 128), bf16(1, 64, 128), bf16(2, 128, 64))
 
 
+@pytest.mark.parametrize("has_weights", [True, False])
+def test_moe_of_tokens_behind_each_other(has_weights):
+    gate, up, down = bf16(4, 64, 128) / 8, bf16(4, 64, 128, seed=1) / 8, bf16(4, 128, 64, seed=2) / 8
+    x, weights = bf16(9, 128), torch.rand(9, device=place()) if has_weights else None
+    layer = tt.Moe(gate, up, down, limit=0.5)
+    for sizes in ([3, 0, 4, 1], [0, 5, -7, 99], [3, 0, 4, 1]):  # the counts alone change: the call is known
+        taken, rest = [], 9
+        for size in sizes:
+            taken.append(min(max(size, 0), rest))
+            rest -= taken[-1]
+        ids = torch.repeat_interleave(torch.arange(4), torch.tensor(taken)).int().to(place())[:, None]
+        count = len(ids)
+        factors = weights[:count, None] if has_weights else torch.ones(count, 1, device=place())
+        expected = experts(x[:count], ids, factors, gate, up, down, 0.5)
+        found = layer.grouped(x, i32(sizes), weights)
+        assert (found[:count] - expected).norm() < 0.006 * expected.norm(), sizes
+        assert torch.equal(found[:count], layer.grouped(x, i32(sizes), weights, expected=3)[:count])
+
+
+def test_moe_grouped_op_is_what_it_says_and_compiles():
+    layer = tt.Moe(bf16(2, 64, 128), bf16(2, 64, 128, seed=1), bf16(2, 128, 64))
+    args = bf16(3, 128), i32([1, 2]), torch.rand(3, device=place())
+    torch.library.opcheck(torch.ops.tilewright.moe_grouped.default, (*args, layer._handle, 0.0, False, 0))
+    run = torch.compile(lambda *args: layer.grouped(*args), fullgraph=True)
+    assert torch.equal(run(*args), layer.grouped(*args))
+    x, counts, weights = args
+    assert layer.grouped(x[:0], counts).shape == (0, 128)
+    wanted = r"expected bfloat16 \[2, room, 128\] or \[rows, 128\], contiguous"
+    for wrong in (x[:, :64], x.float(), x.expand(3, 3, 128).contiguous(), x[0], bf16(3, 256)[:, ::2]):
+        with pytest.raises(tilewright.InvalidArgument, match=wanted):
+            layer.grouped(wrong, counts)
+    with pytest.raises(tilewright.InvalidArgument, match=r"counts int64\[2\].* expected int32\[2\]"):
+        layer.grouped(x, counts.long())
+    with pytest.raises(tilewright.InvalidArgument, match=r"weights float32\[2\].* expected float32\[3\]"):
+        layer.grouped(x, counts, weights[:2])
+    with pytest.raises(tilewright.InvalidArgument, match="expected_tokens = 4"):
+        layer.grouped(x, counts, expected=4)
+    with pytest.raises(TypeError, match="counts is None; expected a torch.Tensor"):
+        layer.grouped(x, None)
+    f32 = tt.Moe(bf16(2, 64, 128), bf16(2, 64, 128), bf16(2, 128, 64), out_dtype=torch.float32)
+    with pytest.raises(tilewright.InvalidArgument, match="expected bfloat16 for grouped tokens"):
+        f32.grouped(x, counts)
+
+
+def test_rooms_want_block_scaled_activations():
+    layer = tt.Moe(bf16(2, 64, 128), bf16(2, 64, 128), bf16(2, 128, 64))
+    with pytest.raises(tilewright.Unsupported) as caught:
+        layer.grouped(bf16(2, 5, 128), i32([1, 2]))
+    assert "without room between them" in str(caught.value)
+
+
 @pytest.mark.parametrize("rows, cols", [(5, 200), (130, 64)])
 def test_quantize(rows, cols):
     from tilewright.torch._quantize import FORMATS

@@ -91,13 +91,19 @@ def moe(seed=0):
                     (layer(x, ids, weights),))
 
 
+def moe_grouped(seed=0):
+    layer, x, counts = layer_of(tt.Moe), bf16(3, 128, seed=seed), i32([1, 2])
+    return lambda: ((ops.moe_grouped(x, counts, None, layer._handle, 0.0, False, 0),), (layer.grouped(x, counts),))
+
+
 def quantize(seed=0, format="nvfp4", scale=None):
     x = bf16(5, 64, seed=seed)
     return lambda: (ops.quantize(x, format, "nearest", scale, None), tt.quantize(x, format, encode_scale=scale))
 
 
 CALLS = {"attention": attention, "attention_out": attention_out, "attention_decode": decode,
-         "sparse_attention": sparse, "linear": linear, "moe": moe, "quantize": quantize,
+         "sparse_attention": sparse, "linear": linear, "moe": moe,
+         "moe_grouped": moe_grouped, "quantize": quantize,
          "quantize fp8": lambda seed=0: quantize(seed, "fp8_1x128"),
          "quantize scaled": lambda seed=0: quantize(seed, "nvfp4", 2.5)}
 
@@ -313,17 +319,35 @@ def test_weights_are_freed_with_their_module():
         ops.linear(x, None, handle, 64, torch.bfloat16)
 
 
-@pytest.mark.parametrize("layer", [linear, moe, quantize])
+def test_experts_are_freed_with_their_module():
+    from tilewright.torch import _moe
+
+    layer, x, counts = tt.Moe(bf16(2, 64, 128), bf16(2, 64, 128), bf16(2, 128, 64)), bf16(3, 128), i32([1, 2])
+    with torch.inference_mode():
+        for _ in range(2):
+            ops.moe_grouped(x, counts, None, layer._handle, 0.0, False, 0), layer.grouped(x, counts)
+    prepared = weakref.ref(layer._prepared)
+    assert len(_ops.tables["moe_grouped"]) >= 1 and len(_moe._grouped_calls) >= 1
+    del layer
+    gc.collect()
+    assert prepared() is None and len(_ops.tables["moe_grouped"]) == len(_moe._grouped_calls) == 0
+    weight = tt.Linear(bf16(64, 128))
+    with pytest.raises(tilewright.InvalidArgument, match="that is a weight of a linear layer"):
+        ops.moe_grouped(x, counts, None, weight._handle, 0.0, False, 0)
+
+
+@pytest.mark.parametrize("layer", [linear, moe, moe_grouped, quantize])
 def test_modules_know_their_calls(layer, monkeypatch):
     """Behind the first one, a call of Linear, Moe or quantize makes no key in Python."""
     from tilewright.torch import _moe, _quantize
 
     made = {"linear": lambda: tt.Linear(bf16(64, 128), torch.ones(64, device=place())),
             "moe": lambda: tt.Moe(bf16(2, 64, 128), bf16(2, 64, 128, seed=1), bf16(2, 128, 64, seed=2)),
-            "quantize": lambda: tt.quantize}[layer.__name__]()
+            "quantize": lambda: tt.quantize}[layer.__name__.partition("_")[0]]()
     x = bf16(2, 3, 128)
     ids, weights = i32([[0], [1], [-1]]), torch.ones(3, 1, device=x.device)
     call = {"linear": lambda: (made(x),), "moe": lambda: (made(x[0], ids, weights),),
+            "moe_grouped": lambda: (made.grouped(x[0], i32([1, 2])),),
             "quantize": lambda: tuple(made(x[0]))}[layer.__name__]
     if layer is quantize:
         _quantize._calls.clear()

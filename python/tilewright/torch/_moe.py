@@ -19,6 +19,7 @@ from ._context import (
     dtype_name,
     device_of,
     expect_tensors,
+    have_no_gradient,
     is_direct,
     known_calls,
     make_on,
@@ -34,6 +35,8 @@ from ._weights import Prepared, Weight, source
 #: Tensors of a call, the result last.
 _TENSORS = places_of("x ids weights out")
 _calls = known_calls(len(_TENSORS))
+_GROUPED = places_of("x counts weights out")
+_grouped_calls = known_calls(len(_GROUPED))
 
 
 class Moe(torch.nn.Module):
@@ -87,6 +90,7 @@ class Moe(torch.nn.Module):
         self.weight_after_down = weight_after_down
         self.out_dtype = out_dtype
         self._prepared = Prepared(made, gates[0].shape, device, "moe", _calls)
+        self._prepared.forget_in("moe_grouped", _grouped_calls)
         self._handle = self._prepared.handle
 
     def forward(self, x: Tensor, ids: Tensor, weights: Tensor) -> Tensor:
@@ -104,6 +108,40 @@ class Moe(torch.nn.Module):
         out, entry = _moe_into(*args)
         if entry is not None:
             Way(_calls, given, _TENSORS).remember(entry, {"out": out})
+        return out
+
+    def grouped(
+        self, x: Tensor, counts: Tensor, weights: Tensor | None = None, *, expected: int = 0
+    ) -> Tensor:
+        """The experts of tokens that come grouped by expert, each visiting that one alone.
+
+        x         bfloat16: [experts, room, hidden], counts[e] rows of each expert from the first on (what
+                  others call masked; needs activations="block_scaled" on Blackwell), or [rows, hidden], the
+                  rows of each expert right behind those of the one before (contiguous)
+        counts    int32 [experts], read by the kernels alone: no call waits for it. One below 0 is taken as
+                  0, one that reaches beyond x as what fits
+        weights   fp32 [experts, room] or [rows]; None: ones
+        expected  rows of an expert, for the choice of a kernel alone; 0: as many as fit
+
+        The result has x's shape, in bfloat16. Its rows that no count reaches are of any content.
+        """
+        limit, after = self.limit, self.weight_after_down
+        given = (x, counts, weights, None, self._handle, limit, after, expected)
+        if not is_compiling() and (done := _grouped_calls.run(*given)) is not None:
+            known_out: Tensor = done
+            return known_out
+        expect_tensors("x counts weights", given, 2)
+        require(
+            self.out_dtype == torch.bfloat16,
+            f"out_dtype={self.out_dtype}: expected bfloat16 for grouped tokens, of which nothing is summed",
+        )
+        args = (x, counts, weights, self._handle, limit, after, expected)
+        if not is_direct(x) or not have_no_gradient(weights):
+            made: Tensor = _grouped_op(*args)
+            return made
+        out, entry = _grouped_into(*args)
+        if entry is not None:
+            Way(_grouped_calls, given, _GROUPED).remember(entry, {"out": out})
         return out
 
     def extra_repr(self) -> str:
@@ -176,4 +214,67 @@ _moe_op: Any = define(
     "ScalarType dtype) -> Tensor",
     _moe,
     _moe_fake,
+)
+
+
+def _grouped_fake(x: Tensor, counts: Tensor, weights: Tensor | None, *options: Any) -> Tensor:
+    return torch.empty(x.shape, dtype=torch.bfloat16, device=x.device)
+
+
+def _grouped_into(
+    x: Tensor,
+    counts: Tensor,
+    weights: Tensor | None,
+    handle: int,
+    limit: float,
+    weight_after_down: bool,
+    expected: int,
+) -> tuple[Tensor, Entry | None]:
+    """The result, and the operator, if there was something to do."""
+    out = _grouped_fake(x, counts, weights)
+    if out.numel() == 0:
+        return out, None
+    prepared = Prepared.of(handle)
+    key = ("grouped", signature(x, counts, weights), limit, weight_after_down, expected)
+    entry: Entry | None = prepared.table.get(key)
+    if entry is None:
+        is_moe = isinstance(prepared.made, tilewright.MoeWeights)
+        require(is_moe, f"experts={handle}: that is a weight of a linear layer; expected that of a Moe")
+        experts, hidden = prepared.made.problem["experts"], prepared.shape[1]
+        require(
+            x.device == prepared.device
+            and x.dtype == torch.bfloat16
+            and x.is_contiguous()
+            and (x.dim() == 2 or (x.dim() == 3 and x.shape[0] == experts))
+            and x.shape[-1] == hidden,
+            f"{describe('x', x)}: expected bfloat16 [{experts}, room, {hidden}] or [rows, {hidden}], "
+            f"contiguous, on {prepared.device}",
+        )
+        require_operand("counts", counts, x, torch.int32, (experts,))
+        require_operand("weights", weights, x, torch.float32, tuple(x.shape[:-1]))
+        problem = {
+            "tokens": x.shape[-2],
+            "topk": 1,
+            "routing": "grouped" if x.dim() == 3 else "contiguous",
+            "swiglu_limit": limit or None,
+            "weight_after_down": weight_after_down,
+            "expected_tokens": expected,
+        }
+        entry = prepared.table.add(key, make_on(tilewright.Moe, prepared.made, x.device, problem))
+    scratch = workspace(entry, x.device)
+    entry.run(x=x, counts=counts, weights=weights, out=out, workspace=scratch)
+    return out, entry
+
+
+def _grouped(*args: Any) -> Done:
+    out, entry = _grouped_into(*args)
+    return (out,), known(entry, _GROUPED, args[0])
+
+
+_grouped_op: Any = define(
+    "moe_grouped",
+    "(Tensor x, Tensor counts, Tensor? weights, int experts, float limit, bool weight_after_down, "
+    "int expected) -> Tensor",
+    _grouped,
+    _grouped_fake,
 )

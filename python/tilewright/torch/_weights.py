@@ -104,6 +104,10 @@ class Prepared:
         self.table = Table(Prepared.TABLE_LIMIT)  # operators on them, which live no longer
         self.handle = next(Prepared._numbers)
         Prepared._alive[self.handle] = self
+        self.forget_in(operator, calls)
+
+    def forget_in(self, operator: str, calls: _core.Calls | None) -> None:
+        """Calls that are to be forgotten with the weights."""
         for known in (calls, tables.get(operator)):
             if known is not None:  # it holds operators, and those the weights
                 weakref.finalize(self, known.clear).atexit = False
