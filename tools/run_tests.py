@@ -31,7 +31,7 @@ PARTS = {("asan", "ops_tests"): (6, 60), ("asan", "model_tests"): (3, 30), ("asa
          ("release", "cli_tests"): (1, 40), ("release", "layout_tests"): (1, 35),
          ("release", "model_tests"): (1, 20),
          ("asan", "formats_tests"): (1, 25), ("asan", "base_tests"): (1, 15)}
-MUTANT_SECONDS, SAMPLE_SECONDS, PTX_FUZZ_SECONDS, INSTALL_SECONDS = 50, 60, 31, 20
+MUTANT_SECONDS, SAMPLE_SECONDS, PTX_FUZZ_SECONDS, INSTALL_SECONDS, FAMILY_SECONDS = 50, 60, 31, 20, 5
 # The same of files of tests/python and of checks of the tree; the others take less than PYTHON_SECONDS and 1.
 PYTHON = {"package": 60, "transformers_v4": 30, "peers": 30, "torch_attention": 25, "triton": 20,
           "transformers_dense": 20, "attention": 17, "known_calls": 17, "compat_flash_attn": 17}
@@ -127,6 +127,7 @@ def all_jobs(seed, is_thorough):
     yield from command_jobs()
     yield MUTANT_SECONDS, (test_jobs.run_mutants,)
     yield INSTALL_SECONDS, (test_jobs.run_install,)
+    yield FAMILY_SECONDS, (test_jobs.run_family,)
     yield from python_jobs()
     for job in test_jobs.fuzz_jobs():
         yield PTX_FUZZ_SECONDS if job[1] == "ptx" else 7, job

@@ -180,6 +180,11 @@ def run_mutants():
     return run_command("mutants", command)
 
 
+def run_family():
+    """Kernels for Blackwell assembled for each chip of the family: those that are not in the record."""
+    return run_command("family", [sys.executable, ROOT / "tools/check_family.py", "--cpu-seconds", "20"])
+
+
 def run_install():
     """The library installed in an empty folder, and programs outside the tree built with it."""
     return run_command("install", [sys.executable, ROOT / "tests/install/install_test.py"])

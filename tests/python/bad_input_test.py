@@ -180,7 +180,8 @@ def test_a_driver_that_is_too_old_is_named(tmp_path):
     """A library with the name of the driver that says CUDA 11.4."""
     if shutil.which("gcc") is None:
         pytest.skip("no gcc")
-    sources = {"libcuda.so.1": "int cuDriverGetVersion(int* v) { *v = 11040; return 0; }\n", "hides.so": HIDES_DRIVERS}
+    old = "int cuDriverGetVersion(int* v) { *v = 11040; return 0; }\n"
+    sources = {"libcuda.so.1": old, "hides.so": HIDES_DRIVERS}
     for name, text in sources.items():
         source = tmp_path / f"{name}.c"
         source.write_text(text)

@@ -58,7 +58,7 @@ def test_functions_on_tensors_run_there():
 
 
 def test_experts_of_tokens_in_rooms():
-    """Masked: each expert has room for 6 rows, of which the first so many are there. Against the same rows routed."""
+    """Masked: room for 6 rows an expert, of which the first so many are there. Against the same rows routed."""
     torch = pytest.importorskip("torch")
     import tilewright.torch as tt
     from torch_reference import bf16
