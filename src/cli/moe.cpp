@@ -115,8 +115,8 @@ void run_moe(const MoeArgs& args, Context& context) {
   const Device device = Device::open(context.device);
   MoeLayer layer = load_moe_layer(args.layer);
   const MoeProblem problem = to_moe_problem(args, layer);
-  MoeWeightsInfo info = layer.info;
-  info.activations = parse_moe_activations(args.activations);
+  layer.info.activations = parse_moe_activations(args.activations);
+  const MoeWeightsInfo& info = layer.info;
   json report = {{"device", device.description()}, {"layer", layer.name}};
   report["plan"] = plan_json(plan_moe(device, info, problem), args.plan, context);
   if (args.plan.only) return context.json ? print_json(report) : print_moe(report, context.style());

@@ -206,10 +206,12 @@ void draw_moe_weights(MoeLayer& layer) {
   const MoeWeightsInfo& info = layer.info;
   Progress progress(stderr, "drawing experts", info.experts, "experts");
   std::uint64_t seed = 1;
+  // Tensor cores multiply block scales in as powers of two.
+  const bool has_pow2_scales = info.activations == LinearActivations::kBlockScaled;
   const auto draw = [&](std::int64_t n, std::int64_t k) {
     std::vector<float> weights = draw_normal_floats(n * k, ++seed);
     for (float& w : weights) w /= std::sqrt(static_cast<float>(k));
-    LinearWeightData data = quantise_weight(info.format, std::move(weights), n, k);
+    LinearWeightData data = quantise_weight(info.format, std::move(weights), n, k, has_pow2_scales);
     data.original.clear();
     return data;
   };

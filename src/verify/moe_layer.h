@@ -44,6 +44,7 @@ struct MoeLayer {
 MoeLayer load_moe_layer(const MoeLayerSource& source);
 
 /// Experts and router of a layer without a file, from N(0, 1/k), with progress on standard error.
+/// Experts in FP8 for block-scaled activations have scales that are powers of two.
 void draw_moe_weights(MoeLayer& layer);
 
 struct MoeLayerInputs {

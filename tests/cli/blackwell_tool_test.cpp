@@ -66,6 +66,10 @@ INSTANTIATE_TEST_SUITE_P(
         BlackwellCommand{"linear_accuracy", "linear --m 5 --n 64 --k 128 --accuracy",
                          "fp8 per 128"},
         BlackwellCommand{"moe", "moe --shape 8/2/64/64 --tokens 9 --check", "correct"},
+        BlackwellCommand{"moe_fp8_blocks",
+                         "moe --shape 2/2/256/128 --tokens 9 --format fp8 --activations "
+                         "block_scaled --check",
+                         "correct"},
         BlackwellCommand{"quantize",
                          "quantize " + kSource +
                              "/tests/golden/quantize/tiny_dsv4_rows.safetensors FOLDER --no-errors",
