@@ -1,0 +1,395 @@
+"""Packed queries over keys and values in pages, as inference engines call attention.
+
+One batch has sequences that decode and such that prefill. Those at its front that have equally many
+queries, 16 at most, go to decode attention; the others to packed attention, over pages where the
+library has that, and else over keys that are gathered from their pages first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import tilewright
+import tilewright.torch as ops
+from tilewright import _core
+from tilewright._errors import Unsupported
+from tilewright.torch._context import DTYPES, Entry, make, signature, strides, table, workspace
+
+#: Queries of a sequence that decode attention takes.
+MAX_DECODE = 16
+#: Whether packed attention reads pages in this library at all.
+READS_PAGES = "page_size" in _core.members(tilewright.Attention, "plan")["problem"]
+
+
+@dataclass(frozen=True)
+class Mask:
+    """What the layers of a model may differ in. window: visible keys before and behind; -1: all."""
+
+    scale: float
+    causal: bool = True
+    window: tuple[int, int] = (-1, -1)
+    softcap: float = 0.0
+
+
+@dataclass(frozen=True)
+class Scales:
+    """What the codes of e4m3 caches are multiplied by: on the device, and the same on the host."""
+
+    k: Tensor
+    v: Tensor
+    k_number: float = 1.0
+    v_number: float = 1.0
+
+
+class PagedBatch:
+    """Lengths and pages of a batch. It is planned on the host, and waits for no device.
+
+    cu_q      int32 [sequences + 1]: the row of q at which each begins; the same on the host
+    lengths   int32 [sequences]: keys of each, those of its queries included; on the device alone
+    pages     int32 [sequences, max_pages]: pages of each
+    rows      of q; more than cu_q has stand for sequences that pad a graph
+    bounds    at least the keys of each sequence, on the host
+    """
+
+    def __init__(
+        self,
+        *,
+        cu_q: Tensor,
+        cu_q_on_host: list[int],
+        lengths: Tensor,
+        pages: Tensor,
+        rows: int,
+        bounds: list[int],
+        decode_limit: int = MAX_DECODE,
+    ) -> None:
+        self.cu_q, self.lengths, self.pages = cu_q, lengths, pages
+        self._starts, self._bounds = cu_q_on_host, bounds
+        self.rows = rows
+        self.decodes, self.decode_len = _count_decodes(cu_q_on_host, rows, decode_limit)
+        self._limit = decode_limit
+        self._parts: dict[int, _Part] = {}
+
+    def with_pages(self, pages: Tensor) -> PagedBatch:
+        """The same with other pages: of layers whose caches are in another group."""
+        return PagedBatch(
+            cu_q=self.cu_q,
+            cu_q_on_host=self._starts,
+            lengths=self.lengths,
+            pages=pages,
+            rows=self.rows,
+            bounds=self._bounds,
+            decode_limit=self._limit,
+        )
+
+    @property
+    def sequences(self) -> int:
+        return len(self._starts) - 1
+
+    def part(self, first: int) -> _Part | None:
+        """The sequences from `first` on, if they have queries."""
+        if self._starts[-1] == self._starts[first]:
+            return None
+        if first not in self._parts:
+            self._parts[first] = _Part(self, first)
+        return self._parts[first]
+
+
+def _count_decodes(starts: list[int], rows: int, limit: int) -> tuple[int, int]:
+    """Sequences at the front with equally many queries, and how many.
+
+    Sequences without queries behind them pad a graph, and count as long as q has rows for them.
+    """
+    lens = [end - begin for begin, end in zip(starts, starts[1:], strict=False)]
+    each = lens[0] if lens else 0
+    if not 0 < each <= min(limit, MAX_DECODE):
+        return 0, 0
+    equal = next((i for i, n in enumerate(lens) if n != each), len(lens))
+    if not any(lens[equal:]):
+        equal = max(equal, min(len(lens), rows // each))
+    return equal, each
+
+
+class _Part:
+    """The sequences of a batch that prefill."""
+
+    def __init__(self, batch: PagedBatch, first: int) -> None:
+        starts = batch._starts[first:]
+        self.begin, self.end = starts[0], starts[-1]
+        self.cu_q = batch.cu_q[first:] - self.begin if self.begin else batch.cu_q[first:]
+        self.lengths, self.pages = batch.lengths[first:], batch.pages[first:]
+        self.max_q = max(end - begin for begin, end in zip(starts, starts[1:], strict=False))
+        self.bounds = batch._bounds[first:]
+        self._gathering: tuple[Tensor, Tensor, Tensor] | None = None
+
+    @property
+    def has_no_past(self) -> bool:
+        """Whether the host knows that all keys are those of the queries."""
+        return sum(self.bounds) == self.end - self.begin
+
+    def gathering(self, num_pages: int, page_size: int) -> tuple[Tensor, Tensor, Tensor]:
+        """cu_kv, and the page and the row in it of each key, one sequence behind the other.
+
+        There are as many keys as the bounds say; those behind the last one are any.
+        """
+        if self._gathering is None:
+            cu_kv = torch.zeros_like(self.cu_q)
+            torch.cumsum(self.lengths, 0, out=cu_kv[1:])
+            row = torch.arange(sum(self.bounds), dtype=torch.int32, device=cu_kv.device)
+            sequence = torch.bucketize(row, cu_kv[1:], right=True)
+            sequence = sequence.clamp_(max=len(self.bounds) - 1)
+            position = row - cu_kv[sequence]
+            column = (position // page_size).clamp_(max=self.pages.shape[1] - 1)
+            page = self.pages[sequence, column].long().clamp_(0, num_pages - 1)
+            self._gathering = cu_kv, page, (position % page_size).long()
+        return self._gathering
+
+
+def attend(
+    batch: PagedBatch,
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    out: Tensor,
+    mask: Mask,
+    *,
+    sink: Tensor | None = None,
+    scales: Scales | None = None,
+    new: tuple[Tensor, Tensor] | None = None,
+) -> None:
+    """out = attention of q [rows, heads, d] over caches [pages, page_size, kv_heads, d].
+
+    q and out are bfloat16 or float16, caches the same or float8_e4m3fn with scales. The last query
+    of a sequence stands at its last key. sink is fp32 [heads]. new: keys and values of the queries
+    themselves, [rows, kv_heads, d], where they need not be read from the cache that has them, too.
+    """
+    k_cache, v_cache = _with_true_strides(k_cache), _with_true_strides(v_cache)
+    scales = scales if k_cache.dtype is torch.float8_e4m3fn else None
+    decodes = batch.decodes if mask.window[1] <= 0 or mask.causal else 0
+    if decodes:
+        _decode(batch, q, k_cache, v_cache, out, mask, sink, scales)
+    part = batch.part(decodes) if decodes < batch.sequences else None
+    if part is None:
+        return
+    rows = slice(part.begin, part.end)
+    if scales is None and _attend_pages(part, q[rows], k_cache, v_cache, out[rows], mask, sink):
+        return
+    if scales is None and new is not None and part.has_no_past:
+        keys = (new[0][rows], new[1][rows])
+        _attend_packed(part, q[rows], keys, (part.cu_q, part.max_q), out[rows], mask, sink)
+        return
+    _attend_gathered(part, q[rows], k_cache, v_cache, out[rows], mask, sink, scales)
+
+
+def attend_itself(
+    batch: PagedBatch,
+    q: Tensor,
+    keys: tuple[Tensor, Tensor],
+    out: Tensor,
+    mask: Mask,
+    sink: Tensor | None = None,
+) -> None:
+    """The same without caches: the keys of a sequence are those beside its queries, as in encoders."""
+    part = batch.part(0)
+    if part is not None:
+        used = (keys[0][: part.end], keys[1][: part.end])
+        packing = (part.cu_q, part.max_q)
+        _attend_packed(part, q[: part.end], used, packing, out[: part.end], mask, sink)
+
+
+def _with_true_strides(cache: Tensor) -> Tensor:
+    """A dimension of one element may have any stride in torch; in a tensor map it may not."""
+    step, found = 1, list(cache.stride())
+    for i in range(cache.dim() - 1, -1, -1):
+        if cache.shape[i] == 1:
+            found[i] = max(step, cache.shape[-1])
+        step = found[i] * cache.shape[i]
+    return cache if tuple(found) == cache.stride() else cache.as_strided(cache.shape, found)
+
+
+def _decode(
+    batch: PagedBatch,
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    out: Tensor,
+    mask: Mask,
+    sink: Tensor | None,
+    scales: Scales | None,
+) -> None:
+    count, each = batch.decodes, batch.decode_len
+    shape = (count, each, *q.shape[1:])
+    ops.attention_decode(
+        q[: count * each].unflatten(0, shape[:2]),
+        k_cache,
+        v_cache,
+        lengths=batch.lengths[:count],
+        page_table=batch.pages[:count],
+        sink=sink,
+        k_descale=scales.k if scales else None,
+        v_descale=scales.v if scales else None,
+        scale=mask.scale,
+        causal=mask.causal,
+        window=mask.window[0],
+        softcap=mask.softcap,
+        out=out[: count * each].unflatten(0, shape[:2]),
+    )
+
+
+#: Calls that no kernel does over pages.
+_without_kernel: set[Any] = set()
+
+
+def _attend_pages(
+    part: _Part,
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    out: Tensor,
+    mask: Mask,
+    sink: Tensor | None,
+) -> bool:
+    """False where no kernel reads pages."""
+    if not READS_PAGES:
+        return False
+    key = ("paged", signature(q, k_cache, v_cache, part.pages, out, sink), part.max_q, mask)
+    entry: Entry | None = table.get(key)
+    if entry is None:
+        if key in _without_kernel:
+            return False
+        try:
+            entry = _make_paged(part, q, k_cache, v_cache, out, mask, sink)
+        except Unsupported:
+            _without_kernel.add(key)
+            return False
+        table.add(key, entry)
+    entry.run(
+        q=q,
+        k=k_cache,
+        v=v_cache,
+        out=out,
+        sink=sink,
+        cu_q=part.cu_q,
+        kv_lengths=part.lengths,
+        block_table=part.pages,
+        workspace=workspace(entry, q.device),
+    )
+    return True
+
+
+def _make_paged(
+    part: _Part,
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    out: Tensor,
+    mask: Mask,
+    sink: Tensor | None,
+) -> Entry:
+    problem = {
+        "dtype": DTYPES[q.dtype],
+        "batch": part.lengths.shape[0],
+        "heads": q.shape[1],
+        "kv_heads": k_cache.shape[2],
+        "q_len": part.max_q,
+        "kv_len": part.pages.shape[1] * k_cache.shape[1],
+        "head_dim": q.shape[2],
+        "scale": mask.scale,
+        "causal": mask.causal,
+        "window_left": mask.window[0],
+        "window_right": mask.window[1],
+        "softcap": mask.softcap,
+        "has_sink": sink is not None,
+        "is_packed": True,
+        "has_kv_lengths": True,
+        "total_q": q.shape[0],
+        "page_size": k_cache.shape[1],
+        "num_pages": k_cache.shape[0],
+        "max_pages": part.pages.shape[1],
+        "table_stride": part.pages.stride(0),
+        "q_strides": strides(q),
+        "k_strides": strides(k_cache),
+        "v_strides": strides(v_cache),
+        "out_strides": strides(out),
+    }
+    return make(tilewright.Attention, q.device, problem)
+
+
+def _attend_packed(
+    part: _Part,
+    q: Tensor,
+    keys: tuple[Tensor, Tensor],
+    packing: tuple[Tensor, int],
+    out: Tensor,
+    mask: Mask,
+    sink: Tensor | None,
+) -> None:
+    """keys and values, packed: where each sequence begins, and the longest one."""
+    ops.attention_varlen(
+        q,
+        *keys,
+        cu_q=part.cu_q,
+        cu_kv=packing[0],
+        max_q=part.max_q,
+        max_kv=packing[1],
+        scale=mask.scale,
+        causal=mask.causal,
+        window=mask.window,
+        softcap=mask.softcap,
+        sink=sink,
+        out=out,
+    )
+
+
+def _attend_gathered(
+    part: _Part,
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    out: Tensor,
+    mask: Mask,
+    sink: Tensor | None,
+    scales: Scales | None,
+) -> None:
+    """Codes are exact in 16 bits; the scale of K goes into the logits', that of V into the result."""
+    cu_kv, page, row = part.gathering(*k_cache.shape[:2])
+    keys = (_gather(k_cache, page, row, q.dtype), _gather(v_cache, page, row, q.dtype))
+    if scales is not None:
+        mask = Mask(mask.scale * scales.k_number, mask.causal, mask.window, mask.softcap)
+    _attend_packed(part, q, keys, (cu_kv, max(part.bounds)), out, mask, sink)
+    if scales is not None and scales.v_number != 1.0:
+        out.mul_(scales.v_number)
+
+
+def _gather(cache: Tensor, page: Tensor, row: Tensor, dtype: torch.dtype) -> Tensor:
+    if cache.dtype is dtype:
+        return cache[page, row]
+    return cache.view(torch.uint8)[page, row].view(cache.dtype).to(dtype)
+
+
+def write_cache(
+    k: Tensor,
+    v: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    slots: Tensor,
+    scales: Scales | None = None,
+) -> None:
+    """Row i of k and v [rows, kv_heads, d] goes to slot slots[i] of all pages in a row; below 0: nowhere.
+
+    In torch, for engines' own kernels do not run on a simulated device.
+    """
+    rows = torch.nonzero(slots >= 0).flatten()
+    used = slots[rows]
+    page, slot = used // k_cache.shape[1], used % k_cache.shape[1]
+    for new, cache, name in ((k, k_cache, "k"), (v, v_cache, "v")):
+        values = new[rows]
+        if cache.dtype is torch.float8_e4m3fn:
+            number = 1.0 if scales is None else getattr(scales, name)
+            codes = (values.float() / number).clamp(-448.0, 448.0).to(cache.dtype)
+            cache.view(torch.uint8)[page, slot] = codes.view(torch.uint8)
+        else:
+            cache[page, slot] = values.to(cache.dtype)

@@ -1,0 +1,184 @@
+"""Attention over pages as engines call it, against float64, on the simulator."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+torch.set_num_threads(1)
+
+from paged_batches import Case  # noqa: E402
+from torch_reference import close  # noqa: E402
+
+from tilewright.integrations import _paged  # noqa: E402
+from tilewright.integrations._paged import (  # noqa: E402
+    Mask,
+    Scales,
+    attend,
+    attend_itself,
+    write_cache,
+)
+
+pytestmark = pytest.mark.usefixtures("kernels", "torch_device")
+E4M3 = torch.float8_e4m3fn
+DECODES = [(1, 40), (1, 17), (1, 3)]
+MIXED = [(1, 40), (1, 17), (20, 20), (7, 50)]
+PREFILLS = [(33, 33), (18, 18)]
+
+
+def limit_of(case: Case) -> float:
+    """Weights and results are rounded to 16 bits: 2^-9 of values up to 4.5 each, and as much again
+    for e4m3 caches, where a scale is applied to the rounded result."""
+    step = 2.0**-9 if case.dtype is torch.bfloat16 else 2.0**-12
+    return 4.5 * step * (3 if case.is_e4m3 else 2) * max(1.0, case.scale_v)
+
+
+def run(case: Case, mask: Mask, **options: Any) -> Any:
+    """The result of a call as an engine makes it: the cache is written to, then read."""
+    case.fill_past()
+    scales = None
+    if case.is_e4m3:
+        numbers = (case.scale_k, case.scale_v)
+        scales = Scales(*(torch.tensor(number) for number in numbers), *numbers)
+    k, v = case.caches()
+    write_cache(*case.new(), k, v, case.slots, scales)
+    out = torch.full_like(case.q, math.nan)
+    batch = options.pop("batch", None) or case.batch()
+    new = None if case.is_e4m3 else case.new()
+    attend(batch, case.q, k, v, out, mask, scales=scales, new=new, **options)
+    return out
+
+
+@pytest.mark.parametrize("layout", ["NHD", "HND"])
+@pytest.mark.parametrize("sequences", [DECODES, MIXED, PREFILLS], ids=["decode", "mixed", "prefill"])
+def test_batches_of_every_kind(sequences: list[tuple[int, int]], layout: str) -> None:
+    case = Case(sequences, layout=layout)
+    found = run(case, Mask(0.125))
+    close(found, case.expected(scale=0.125, causal=True), limit_of(case))
+
+
+@pytest.mark.parametrize("sequences", [DECODES, MIXED], ids=["decode", "mixed"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_caches_of_e4m3(sequences: list[tuple[int, int]], dtype: torch.dtype) -> None:
+    case = Case(sequences, dtype=dtype, cache_dtype=E4M3, scale_k=0.5, scale_v=2.0)
+    found = run(case, Mask(0.125))
+    close(found, case.expected(scale=0.125, causal=True), limit_of(case))
+
+
+@pytest.mark.parametrize("d", [64, 128, 256])
+@pytest.mark.parametrize("page", [1, 5, 64])
+def test_head_sizes_and_page_sizes(d: int, page: int) -> None:
+    case = Case([(1, 9), (6, 11)], d=d, page=page, heads=2, kv_heads=1)
+    found = run(case, Mask(d**-0.5))
+    close(found, case.expected(causal=True), limit_of(case))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"window": (8, 0)},
+        {"softcap": 2.0},
+        {"causal": False},
+        {"causal": False, "window": (5, 5)},
+        {"window": (8, 0), "softcap": 3.0},
+    ],
+    ids=str,
+)
+def test_masks(options: dict[str, Any]) -> None:
+    case = Case(MIXED, dtype=torch.float16)
+    found = run(case, Mask(0.125, **options))
+    close(found, case.expected(**{"scale": 0.125, "causal": True, **options}), limit_of(case))
+
+
+def test_sinks() -> None:
+    case = Case(MIXED)
+    sink = torch.tensor([0.5, -1.0, 2.0, 0.0])
+    found = run(case, Mask(0.125), sink=sink)
+    close(found, case.expected(scale=0.125, causal=True, sink=sink), limit_of(case))
+
+
+def test_queries_of_speculation() -> None:
+    """Equally many queries of each sequence decode together."""
+    case = Case([(3, 40), (3, 17), (3, 3)])
+    batch = case.batch(decode_limit=3)
+    assert (batch.decodes, batch.decode_len) == (3, 3)
+    found = run(case, Mask(0.125), batch=batch)
+    close(found, case.expected(scale=0.125, causal=True), limit_of(case))
+
+
+def test_bounds_may_be_larger_than_lengths() -> None:
+    """Engines that draft know on the host only what the lengths will not exceed."""
+    case = Case(MIXED)
+    batch = case.batch(bounds=[n + 5 for n in case.lengths()])
+    close(run(case, Mask(0.125), batch=batch), case.expected(scale=0.125, causal=True), limit_of(case))
+
+
+def test_sequences_that_pad_a_graph() -> None:
+    """They have no queries and no keys; rows of q stand for them, whose results are 0."""
+    case = Case(DECODES, pad_sequences=2)
+    batch = case.batch(rows=5)
+    assert (batch.decodes, batch.decode_len) == (5, 1)
+    case.q = torch.cat([case.q, torch.full_like(case.q[:2], math.nan)])
+    found = run(case, Mask(0.125), batch=batch)
+    case.q = case.q[:3]
+    close(found[:3], case.expected(scale=0.125, causal=True), limit_of(case))
+    assert not found[3:].any()
+
+
+@pytest.mark.parametrize(
+    "lens,rows,limit,expected",
+    [
+        ([1, 1, 5], 7, 16, (2, 1)),
+        ([1, 1, 0, 0], 4, 16, (4, 1)),
+        ([1, 1, 0, 0], 2, 16, (2, 1)),
+        ([2, 2, 1], 5, 16, (2, 2)),
+        ([2, 2, 1], 5, 1, (0, 0)),
+        ([17], 17, 99, (0, 0)),
+        ([0, 0], 0, 16, (0, 0)),
+    ],
+)
+def test_which_sequences_decode(
+    lens: list[int], rows: int, limit: int, expected: tuple[int, int]
+) -> None:
+    starts = [0]
+    for n in lens:
+        starts.append(starts[-1] + n)
+    assert _paged._count_decodes(starts, rows, limit) == expected
+
+
+def test_encoders_attend_to_themselves() -> None:
+    case = Case(PREFILLS)
+    out = torch.full_like(case.q, math.nan)
+    attend_itself(case.batch(), case.q, case.new(), out, Mask(0.125, False, (6, 6)))
+    case.fill_past()
+    write_cache(*case.new(), *case.caches(), case.slots)
+    close(out, case.expected(scale=0.125, window=(6, 6)), limit_of(case))
+
+
+@pytest.mark.parametrize("is_read", [True, False], ids=["pages", "gathered"])
+def test_pages_and_gathered_keys_give_the_same(is_read: bool, monkeypatch: Any) -> None:
+    """Whatever this library's packed attention reads: keys that were gathered are the fallback."""
+    if is_read and not _paged.READS_PAGES:
+        pytest.skip("packed attention of this library reads no pages")
+    monkeypatch.setattr(_paged, "READS_PAGES", is_read)
+    gathered = []
+    real = _paged._attend_gathered
+    monkeypatch.setattr(
+        _paged, "_attend_gathered", lambda *given: (gathered.append(1), real(*given))
+    )
+    case = Case([(1, 30), (9, 40), (5, 21)])
+    found = run(case, Mask(0.125))
+    close(found, case.expected(scale=0.125, causal=True), limit_of(case))
+    assert bool(gathered) != is_read
+
+
+def test_slots_below_zero_are_not_written() -> None:
+    case = Case([(2, 2)])
+    k, v = case.caches()
+    write_cache(*case.new(), k, v, torch.tensor([-1, int(case.slots[1])]))
+    page, row = divmod(int(case.slots[1]), case.page)
+    assert torch.equal(k[page, row], case.k[0][1]) and torch.equal(v[page, row], case.v[0][1])
+    assert int(k.isfinite().sum()) == case.kv_heads * case.d
