@@ -159,29 +159,35 @@ def attend(
     sink: Tensor | None = None,
     scales: Scales | None = None,
     new: tuple[Tensor, Tensor] | None = None,
+    lse: Tensor | None = None,
 ) -> None:
     """out = attention of q [rows, heads, d] over caches [pages, page_size, kv_heads, d].
 
     q and out are bfloat16 or float16, caches the same or float8_e4m3fn with scales. The last query
     of a sequence stands at its last key. sink is fp32 [heads]. new: keys and values of the queries
     themselves, [rows, kv_heads, d], where they need not be read from the cache that has them, too.
+    lse [rows, heads] takes the natural logarithms of the sums.
     """
     k_cache, v_cache = _with_true_strides(k_cache), _with_true_strides(v_cache)
     scales = scales if k_cache.dtype is torch.float8_e4m3fn else None
     decodes = batch.decodes if mask.window[1] <= 0 or mask.causal else 0
     if decodes:
-        _decode(batch, q, k_cache, v_cache, out, mask, sink, scales)
+        _decode(batch, q, k_cache, v_cache, out, mask, sink, scales, lse)
     part = batch.part(decodes) if decodes < batch.sequences else None
     if part is None:
         return
     rows = slice(part.begin, part.end)
-    if scales is None and _attend_pages(part, q[rows], k_cache, v_cache, out[rows], mask, sink):
-        return
-    if scales is None and new is not None and part.has_no_past:
+    q, out = q[rows], out[rows]
+    sums = None if lse is None else lse.new_empty(lse.shape[1], q.shape[0])
+    if scales is None and _attend_pages(part, q, k_cache, v_cache, out, mask, sink, sums):
+        pass
+    elif scales is None and new is not None and part.has_no_past:
         keys = (new[0][rows], new[1][rows])
-        _attend_packed(part, q[rows], keys, (part.cu_q, part.max_q), out[rows], mask, sink)
-        return
-    _attend_gathered(part, q[rows], k_cache, v_cache, out[rows], mask, sink, scales)
+        _attend_packed(part, q, keys, (part.cu_q, part.max_q), out, mask, sink, sums)
+    else:
+        _attend_gathered(part, q, k_cache, v_cache, out, mask, sink, scales, sums)
+    if lse is not None and sums is not None:
+        lse[rows] = sums.T
 
 
 def attend_itself(
@@ -219,11 +225,12 @@ def _decode(
     mask: Mask,
     sink: Tensor | None,
     scales: Scales | None,
+    lse: Tensor | None,
 ) -> None:
     count, each = batch.decodes, batch.decode_len
     shape = (count, each, *q.shape[1:])
-    ops.attention_decode(
-        q[: count * each].unflatten(0, shape[:2]),
+    done = ops.attention_decode(
+        q[: count * each].view(shape),
         k_cache,
         v_cache,
         lengths=batch.lengths[:count],
@@ -235,8 +242,11 @@ def _decode(
         causal=mask.causal,
         window=mask.window[0],
         softcap=mask.softcap,
-        out=out[: count * each].unflatten(0, shape[:2]),
+        out=out[: count * each].view(shape),
+        return_lse=lse is not None,
     )
+    if lse is not None:
+        lse[: count * each] = done[1].transpose(1, 2).flatten(0, 1)
 
 
 #: Calls that no kernel does over pages.
@@ -251,17 +261,18 @@ def _attend_pages(
     out: Tensor,
     mask: Mask,
     sink: Tensor | None,
+    lse: Tensor | None,
 ) -> bool:
     """False where no kernel reads pages."""
     if not READS_PAGES:
         return False
-    key = ("paged", signature(q, k_cache, v_cache, part.pages, out, sink), part.max_q, mask)
+    key = ("paged", signature(q, k_cache, v_cache, part.pages, out, sink, lse), part.max_q, mask)
     entry: Entry | None = table.get(key)
     if entry is None:
         if key in _without_kernel:
             return False
         try:
-            entry = _make_paged(part, q, k_cache, v_cache, out, mask, sink)
+            entry = _make_paged(part, q, k_cache, v_cache, out, mask, sink, lse)
         except Unsupported:
             _without_kernel.add(key)
             return False
@@ -271,6 +282,7 @@ def _attend_pages(
         k=k_cache,
         v=v_cache,
         out=out,
+        lse=lse,
         sink=sink,
         cu_q=part.cu_q,
         kv_lengths=part.lengths,
@@ -288,6 +300,7 @@ def _make_paged(
     out: Tensor,
     mask: Mask,
     sink: Tensor | None,
+    lse: Tensor | None,
 ) -> Entry:
     problem = {
         "dtype": DTYPES[q.dtype],
@@ -303,6 +316,7 @@ def _make_paged(
         "window_right": mask.window[1],
         "softcap": mask.softcap,
         "has_sink": sink is not None,
+        "has_lse": lse is not None,
         "is_packed": True,
         "has_kv_lengths": True,
         "total_q": q.shape[0],
@@ -326,9 +340,10 @@ def _attend_packed(
     out: Tensor,
     mask: Mask,
     sink: Tensor | None,
+    lse: Tensor | None = None,
 ) -> None:
     """keys and values, packed: where each sequence begins, and the longest one."""
-    ops.attention_varlen(
+    done = ops.attention_varlen(
         q,
         *keys,
         cu_q=part.cu_q,
@@ -341,7 +356,10 @@ def _attend_packed(
         softcap=mask.softcap,
         sink=sink,
         out=out,
+        return_lse=lse is not None,
     )
+    if lse is not None:
+        lse.copy_(done[1])
 
 
 def _attend_gathered(
@@ -353,13 +371,14 @@ def _attend_gathered(
     mask: Mask,
     sink: Tensor | None,
     scales: Scales | None,
+    lse: Tensor | None,
 ) -> None:
     """Codes are exact in 16 bits; the scale of K goes into the logits', that of V into the result."""
     cu_kv, page, row = part.gathering(*k_cache.shape[:2])
     keys = (_gather(k_cache, page, row, q.dtype), _gather(v_cache, page, row, q.dtype))
     if scales is not None:
         mask = Mask(mask.scale * scales.k_number, mask.causal, mask.window, mask.softcap)
-    _attend_packed(part, q, keys, (cu_kv, max(part.bounds)), out, mask, sink)
+    _attend_packed(part, q, keys, (cu_kv, max(part.bounds)), out, mask, sink, lse)
     if scales is not None and scales.v_number != 1.0:
         out.mul_(scales.v_number)
 

@@ -104,11 +104,13 @@ class Config(QuantizationConfig):
             return bool(self.inner.is_layer_excluded(prefix))
         from vllm.model_executor.layers.quantization.utils.quant_utils import is_layer_skipped
 
-        return is_layer_skipped(
-            prefix=prefix,
-            ignored_layers=self.inner.ignored_layers,
-            fused_mapping=self.packed_modules_mapping,
-            match_mode=self.inner.ignored_layers_match_mode,
+        return bool(
+            is_layer_skipped(
+                prefix=prefix,
+                ignored_layers=self.inner.ignored_layers,
+                fused_mapping=self.packed_modules_mapping,
+                match_mode=self.inner.ignored_layers_match_mode,
+            )
         )
 
     def apply_vllm_mapper(self, hf_to_vllm_mapper: Any) -> None:
@@ -159,7 +161,7 @@ class TilewrightLinearMethod(LinearMethodBase):
 
     def create_weights(
         self,
-        layer: nn.Module,
+        layer: Any,
         input_size_per_partition: int,
         output_partition_sizes: list[int],
         input_size: int,
@@ -193,14 +195,14 @@ class TilewrightLinearMethod(LinearMethodBase):
             )
             layer.register_parameter(name, number)
 
-    def process_weights_after_loading(self, layer: nn.Module) -> None:
+    def process_weights_after_loading(self, layer: Any) -> None:
         parts = self._parts(layer)
         for name in ("weight", "weight_scale", "weight_scale_inv", "weight_scale_2", "input_scale"):
             if hasattr(layer, name):
                 delattr(layer, name)
         layer.tilewright = nn.ModuleList(Linear(part) for part in parts)
 
-    def _parts(self, layer: nn.Module) -> list[Weight]:
+    def _parts(self, layer: Any) -> list[Weight]:
         """One weight, or one for each part where parts have global scales of their own."""
         scales = layer.weight_scale_inv if self.format == "fp8" else layer.weight_scale
         if bool(scales.float().isnan().any()):
@@ -218,7 +220,7 @@ class TilewrightLinearMethod(LinearMethodBase):
         split = zip(values.split(widths), scales.split(widths), numbers, strict=True)
         return [Weight(rows, codes, "nvfp4", number) for rows, codes, number in split]
 
-    def apply(self, layer: nn.Module, x: Tensor, bias: Tensor | None = None) -> Tensor:
+    def apply(self, layer: Any, x: Tensor, bias: Tensor | None = None) -> Tensor:
         parts = [part(x) for part in layer.tilewright]
         out = parts[0] if len(parts) == 1 else torch.cat(parts, -1)
         return out if bias is None else out + bias
