@@ -115,13 +115,14 @@ def test_fp8_with_a_bias() -> None:
     x = torch.randn(3, k, generator=random).bfloat16()
     bias = torch.randn(n, generator=random).bfloat16()
     scales = stored.scales.double().repeat_interleave(128, 0)[:n].repeat_interleave(128, 1)
-    exact = x.double() @ (stored.values.double() * scales).T + bias.double()
-    check(method.apply(layer, x, bias), exact)
+    product = x.double() @ (stored.values.double() * scales).T
+    check(method.apply(layer, x, bias), product + bias.double(), product)
 
 
-def check(found: Any, exact: Any) -> None:
-    """The result is rounded to bfloat16, with a bias twice; sums in fp32 add less than that."""
-    limit = 2.0**-8 * exact.abs().clamp(min=1) + 2.0**-12 * exact.abs().max()
+def check(found: Any, exact: Any, before: Any = 0.0) -> None:
+    """Results are rounded to bfloat16, by 2^-8 of themselves, and so are those before a bias; sums
+    in fp32 add less than 2^-12 of the largest."""
+    limit = 2.0**-8 * (exact.abs() + abs(before)) + 2.0**-12 * exact.abs().max()
     assert ((found.double() - exact).abs() <= limit).all()
 
 
