@@ -91,6 +91,7 @@ def simulator_rows():
 # folder of the including file -> folders it may include (its own folder is always allowed)
 ALLOWED = {
     "base": [PUBLIC],
+    "tokenizer": [PUBLIC, "base"],
     "layout": [PUBLIC, "base"],
     "formats": [PUBLIC, "base"],
     "arch": [PUBLIC, "base", "formats"],

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_error.h"
 #include "base/quote.h"
 
 #include <algorithm>
@@ -10,13 +11,10 @@
 #include <vector>
 
 namespace tilewright {
-namespace {
-
-using Json = nlohmann::json;
 
 /// "source:line:column: error: message", the line around the place, and a caret below it.
-[[noreturn]] void fail_at(std::string_view text, std::size_t offset, std::string_view source,
-                          std::string_view message) {
+void fail_json(std::string_view text, std::size_t offset, std::string_view source,
+               std::string_view message) {
   constexpr std::size_t kMaxBefore = 60;
   constexpr std::size_t kMaxAfter = 20;
   offset = std::min(offset, text.size());
@@ -33,6 +31,10 @@ using Json = nlohmann::json;
   fail(ErrorKind::kParseError, "{}:{}:{}: error: {}\n  {}\n  {:>{}}", source, line,
        offset - line_begin + 1, message, excerpt, '^', offset - begin + 1);
 }
+
+namespace {
+
+using Json = nlohmann::json;
 
 /// Reads text and counts; the events of nlohmann's parser do not say where they happened.
 struct CountingIterator {
@@ -142,7 +144,7 @@ class TreeBuilder {
   }
 
   [[noreturn]] void fail_here(std::string_view message) const {
-    fail_at(text_, num_read_ - std::min<std::size_t>(num_read_, 1), source_, message);
+    fail_json(text_, num_read_ - std::min<std::size_t>(num_read_, 1), source_, message);
   }
 
   std::string_view text_;
@@ -185,7 +187,7 @@ Json parse_json(std::string_view text, std::string_view source, const JsonLimits
   }
   // To nlohmann's parser a zero byte is the end of the text, whatever follows.
   const std::size_t zero = text.find('\0');
-  if (zero != text.npos) fail_at(text, zero, source, "a zero byte, which JSON text never has");
+  if (zero != text.npos) fail_json(text, zero, source, "a zero byte, which JSON text never has");
   return TreeBuilder(text, source, limits).build();
 }
 
