@@ -123,7 +123,7 @@ struct MoeProblem {
   /// kGrouped, kContiguous: of an expert, for the choice of a kernel; 0: as many as fit.
   std::int64_t expected_tokens = 0;
   std::string kernel = "auto";  ///< or one that a plan lists: "band", "wide", "wide8", or
-                                ///< a tile of block-scaled products, "1cta_n128"
+                                ///< a tile of block-scaled products, "few"
 };
 
 /// Depends on the experts' shape as well, and holds for that many tokens: another number needs

@@ -274,7 +274,7 @@ json check_moe_layer(const MoeLayer& layer, const MoeLayerInputs& inputs, const 
                      {first(gate), first(up), first(down)}, {rest(gate), rest(up), rest(down)});
   MoeDifference difference;
   for (std::size_t i = 0; i < exact.size(); ++i) difference.add(decode(kBf16, out[i]), exact[i]);
-  const bool is_block_scaled = kernel == "1cta_n128" || kernel == "2cta_n256";
+  const bool is_block_scaled = kernel == "few" || kernel == "2cta_n256";
   double most = kernel == "wide8" || is_block_scaled ? kMoeFp8Rms : kMoeBf16Rms;
   if (is_block_scaled && info.format == NumberFormat::kNvfp4) most = kMoeNvfp4Rms;
   return difference.log(most, "float64 on the stored weights");

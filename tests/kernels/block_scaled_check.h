@@ -126,7 +126,7 @@ class BlockScaledLaunch {
       : device_(device),
         variant_(variant),
         a_(Buffer::from(device, a.packed(32))),
-        b_(Buffer::from(device, b.packed(variant.config.unpacks_b() ? 128 : 32))),
+        b_(Buffer::from(device, b.packed(variant.config.unpacks_weight() ? 128 : 32))),
         a_scales_(Buffer::from(device, a.swizzled_scales())),
         b_scales_(Buffer::from(device, b.swizzled_scales())),
         d_(device, static_cast<std::size_t>(a.rows * variant.out_row_bytes(b.rows))),

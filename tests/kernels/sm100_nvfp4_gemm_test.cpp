@@ -76,7 +76,9 @@ class Sm100BlockScaledGemm : public BlackwellKernelTest {
     const BlockScaledVariant variant = {config, false};
     SCOPED_TRACE(fmt::format("{}, m = {}, n = {}, k = {}", variant.entry(), p.m, p.n, p.k));
     const ScaledMatrix a = quantize_matrix(1, config.is_nvfp4() ? kNvfp4 : kMxfp8, p.m, p.k);
-    const BlockFormat& weights = config.unpacks_b() ? kMxfp4 : config.is_nvfp4() ? kNvfp4 : kMxfp8;
+    const BlockFormat& weights = config.unpacks_weight() ? kMxfp4
+                                 : config.is_nvfp4()     ? kNvfp4
+                                                         : kMxfp8;
     const ScaledMatrix b = quantize_matrix(2, weights, p.n, p.k);
     const BlockScaledOutputs got = BlockScaledLaunch(device(), variant, a, b, 1, 1).run(2);
     std::vector<double> d;

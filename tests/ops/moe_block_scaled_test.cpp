@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kTiles[] = {"1cta_n128", "2cta_n256"};
+constexpr const char* kTiles[] = {"few", "2cta_n256"};
 constexpr NumberFormat kFormats[] = {NumberFormat::kNvfp4, NumberFormat::kMxfp4,
                                      NumberFormat::kFp8};
 
@@ -173,10 +173,9 @@ TEST_F(MoeBlockScaledTest, TilesAGraphAndSingleLaunchesGiveTheSameBits) {
       }));
 }
 
-// Bytes of global memory that a launch touches, as the simulator counts them: with a cold L2 those
-// that HBM moves.
-double touched_bytes(const Device& device, const std::string& kernel,
-                     const std::function<void()>& run) {
+// What the simulator counts of a launch.
+nlohmann::json counted(const Device& device, const std::string& kernel,
+                       const std::function<void()>& run) {
   using Configure = const char* (*)(int, const char*);
   using TakeReport = const char* (*)(int);
   const auto configure =
@@ -188,11 +187,16 @@ double touched_bytes(const Device& device, const std::string& kernel,
   const auto report = nlohmann::json::parse(take(device.ordinal()));
   configure(device.ordinal(), R"({"report": false})");
   for (const auto& launch : report["kernels"]) {
-    if (launch["kernel"].get<std::string>().find(kernel) != std::string::npos)
-      return launch["touched_global_bytes"].get<double>();
+    if (launch["kernel"].get<std::string>().find(kernel) != std::string::npos) return launch;
   }
   ADD_FAILURE() << "no launch of " << kernel;
-  return 0;
+  return {};
+}
+
+// Bytes of global memory that a launch touches: with a cold L2 those that HBM moves.
+double touched_bytes(const Device& device, const std::string& kernel,
+                     const std::function<void()>& run) {
+  return counted(device, kernel, run).at("touched_global_bytes").get<double>();
 }
 
 // Few tokens move the weights of the experts that they visit, and little else. Rows of h padded to
@@ -216,6 +220,30 @@ TEST_F(MoeBlockScaledTest, FewTokensMoveLittleMoreThanTheWeightsOfTheirExperts) 
   }
 }
 
+// Cycles of shared memory of a step of few rows: each byte of the weight's 128 rows, of as many
+// rows of x as there are and of the scales is written once and read once, at 128 bytes a cycle.
+// What a tile does once drops out between two k.
+TEST_F(MoeBlockScaledTest, FewRowsReadLittleMoreSharedMemoryThanTheirWeights) {
+  for (const NumberFormat format : kFormats) {
+    SCOPED_TRACE(to_string(format));
+    const auto cycles = [&](std::int64_t hidden) {
+      MoeRun run(*device_, with(small("few", format), [&](MoeCase& c) {
+        c.experts = 1;
+        c.problem.tokens = 8;
+        c.problem.topk = 1;
+        c.hidden = hidden, c.inter = 64;
+      }));
+      const auto total = counted(*device_, "_gate_up_few", [&] { run.run(); }).at("total");
+      return total.at("shared_wavefronts").get<double>() +
+             total.at("shared_async_bytes").get<double>() / 128;
+    };
+    const bool is_nvfp4 = format == NumberFormat::kNvfp4;
+    const double scales = is_nvfp4 ? 4 * 512 : 512;
+    const double bytes = 2 * ((128 + 8) * 128 + 2 * scales);
+    EXPECT_EQ(cycles(1024) - cycles(512), (is_nvfp4 ? 2 : 4) * bytes / 128);
+  }
+}
+
 // Few tokens take tiles of one CTA, which more CTAs share; many the tile that moves fewer bytes.
 TEST_F(MoeBlockScaledTest, PlansChooseByCountAndSayWhyNot) {
   const MoeWeightsInfo flash = {NumberFormat::kMxfp4, LinearActivations::kBlockScaled, 256, 4096,
@@ -223,7 +251,7 @@ TEST_F(MoeBlockScaledTest, PlansChooseByCountAndSayWhyNot) {
   const auto planned = [&](std::int64_t tokens, const char* device = "sim:b200") {
     return plan_moe(Device::open(device), flash, {.tokens = tokens, .topk = 6});
   };
-  EXPECT_EQ(planned(8).kernel, "1cta_n128");
+  EXPECT_EQ(planned(8).kernel, "few");
   EXPECT_EQ(planned(8192).kernel, "2cta_n256");
   for (const auto& candidate : planned(8).candidates) {
     if (candidate.name != "band") continue;

@@ -19,8 +19,8 @@ void bind_operands(const device::Device& device, const BlockScaledVariant& varia
   const std::int64_t row = variant.x_row_bytes(s.k), pitch = memory.b_row_bytes;
   store_map(device, byte_rows("x", memory.a, s.m, row, memory.a_row_bytes, 128), params.a_map);
   store_map(device,
-            c.unpacks_b() ? unpacked_rows("weight", memory.b, s.n, s.k, pitch, c.b_box_rows())
-                          : byte_rows("weight", memory.b, s.n, row, pitch, c.b_box_rows()),
+            c.unpacks_weight() ? unpacked_rows("weight", memory.b, s.n, s.k, pitch, c.b_box_rows())
+                               : byte_rows("weight", memory.b, s.n, row, pitch, c.b_box_rows()),
             params.b_map);
   if (!c.has_scales()) return;
   const std::int64_t tiles_k = scale_tiles_along_k(s.k / variant.scale_block());

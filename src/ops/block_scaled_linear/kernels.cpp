@@ -16,22 +16,33 @@ using kernels::BlockScaledConfig;
 // Of an SM, per cycle. Half of that rate for 8-bit operands, a quarter for bf16.
 constexpr double kFp4Flop = 32768, kArrivingBytes = 64, kSharedBytes = 128;
 
+// Columns of an instruction where rows of x are columns.
+double columns_of_few(const BlockScaledConfig& c, std::int64_t m) {
+  return static_cast<double>(ceil_div(std::min<std::int64_t>(m, c.tile.n), 8) * 8);
+}
+
 double flop_per_cycle(const BlockScaledConfig& c) {
   return c.is_nvfp4() ? kFp4Flop : c.has_scales() ? kFp4Flop / 2 : kFp4Flop / 4;
 }
 
 // Bytes of one step of one CTA.
 struct StepBytes {
-  double a, b, scales;  ///< in shared memory
-  double b_global;      ///< as it lies in global memory: packed
+  double x, weight, scales;  ///< in shared memory
+  double x_global;           ///< rows that there are
+  double weight_global;      ///< as it lies in global memory: packed
 };
 
-StepBytes step_bytes(const BlockScaledConfig& c) {
-  const double b = c.b_rows() * kernels::kBlockScaledStepBytes;
-  return {.a = 128.0 * kernels::kBlockScaledStepBytes,
-          .b = b,
+// Rows that do not exist come as zeros from nowhere, but go to shared memory like others, if a tile
+// has no fewer than 128.
+StepBytes step_bytes(const BlockScaledConfig& c, std::int64_t m) {
+  constexpr int kRow = kernels::kBlockScaledStepBytes;
+  const double weight = c.is_swapped ? 128 * kRow : c.b_rows() * kRow;
+  const auto rows = static_cast<double>(std::min<std::int64_t>(m, c.rows()));
+  return {.x = (c.is_swapped ? columns_of_few(c, m) : 128) * kRow,
+          .weight = weight,
           .scales = 512.0 * (1 + c.scale_atoms_n()) * c.scale_atoms_k(),
-          .b_global = c.unpacks_b() ? b / 2 : b};
+          .x_global = rows * kRow,
+          .weight_global = c.unpacks_weight() ? weight / 2 : weight};
 }
 
 const char* stem(kernels::BlockScaledKind kind) {
@@ -51,6 +62,7 @@ const char* stem(kernels::BlockScaledKind kind) {
 }  // namespace
 
 std::string BlockScaledVariant::name() const {
+  if (config.is_swapped) return "few";
   return fmt::format("{}cta_n{}", config.tile.cluster(), config.tile.n);
 }
 
@@ -68,7 +80,8 @@ std::int64_t BlockScaledVariant::x_row_bytes(std::int64_t k) const {
 
 std::int64_t BlockScaledVariant::weight_row_bytes(std::int64_t k) const {
   constexpr std::int64_t kUnpackedElems = 128;  // the tensor map's type 16U4_ALIGN16B wants them
-  return config.unpacks_b() ? ceil_div(k, kUnpackedElems) * kUnpackedElems / 2 : x_row_bytes(k);
+  return config.unpacks_weight() ? ceil_div(k, kUnpackedElems) * kUnpackedElems / 2
+                                 : x_row_bytes(k);
 }
 
 std::int64_t BlockScaledVariant::out_row_bytes(std::int64_t columns) const {
@@ -107,28 +120,30 @@ BlockScaledCost block_scaled_cost(const device::DeviceInfo& device,
   const BlockScaledConfig& c = variant.config;
   const auto number = [](std::int64_t x) { return static_cast<double>(x); };
   BlockScaledCost cost;
-  cost.tiles = ceil_div(sizes.m, c.tile_m()) * ceil_div(sizes.n, c.tile.n);
+  cost.tiles = ceil_div(sizes.m, c.tile_m()) * ceil_div(sizes.n, c.columns());
   const std::int64_t room = std::max(device.num_sms / c.tile.cluster(), 1);
   cost.clusters = static_cast<std::uint32_t>(std::min(room, cost.tiles));
   if (cost.tiles == 0) return cost;
 
-  const StepBytes step = step_bytes(c);
+  const StepBytes step = step_bytes(c, sizes.m);
   const double steps = number(ceil_div(sizes.k, c.step_k()));
   const double rounds = number(ceil_div(cost.tiles, cost.clusters));
-  // Rows that do not exist come as zeros from nowhere, but go to shared memory like others.
-  const double a_arriving = step.a * number(std::min<std::int64_t>(sizes.m, 128)) / 128;
-  const double arriving = a_arriving + step.b_global + step.scales;
+  const double arriving = step.x_global + step.weight_global + step.scales;
   const double out_bytes = variant.is_requantising ? 0.5 + 1.0 / 16
                            : variant.is_mxfp8_out  ? 1 + 1.0 / 32
                                                    : 2.0;
-  const double out = 128.0 * number(variant.out_columns(c.tile.n)) * out_bytes;
-  const double flop = 2.0 * 128 * c.tile.n * c.step_k();
+  const double columns = c.is_swapped ? columns_of_few(c, sizes.m) : c.tile.n;
+  // Results of few rows pass shared memory as f32 sums.
+  const double out = c.is_swapped ? 128.0 * columns * 4
+                                  : 128.0 * number(variant.out_columns(c.tile.n)) * out_bytes;
+  const double flop = 2.0 * 128 * columns * c.step_k();
   cost.tensor_clocks = rounds * steps * flop / flop_per_cycle(c);
   cost.arriving_clocks = rounds * (steps * arriving + out) / kArrivingBytes;
   // Every byte is written once and read once.
-  cost.shared_clocks = 2 * rounds * (steps * (step.a + step.b + step.scales) + out) / kSharedBytes;
+  cost.shared_clocks =
+      2 * rounds * (steps * (step.x + step.weight + step.scales) + out) / kSharedBytes;
   cost.l2_bytes = number(cost.tiles) * c.tile.cluster() *
-                  (steps * (arriving - step.b_global / 2 * (c.tile.pairs - 1)) + out);
+                  (steps * (arriving - step.weight_global / 2 * (c.tile.pairs - 1)) + out);
 
   const std::int64_t blocks = sizes.k / variant.scale_block();
   const std::int64_t scale_bytes =

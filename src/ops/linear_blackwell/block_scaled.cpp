@@ -27,8 +27,8 @@ constexpr std::int64_t kMostRows = std::int64_t{1} << 21;
 constexpr std::int64_t kQuantiserCtasPerSm = 8;
 constexpr double kTwoLaunchesUs = 6;
 
-BlockScaledVariant variant_of(const LinearWeightInfo& weight, int tile) {
-  return {{block_scaled_kind(weight.format), kernels::kBlockScaledTiles[tile]}};
+BlockScaledVariant variant_of(const LinearWeightInfo& weight, bool is_few) {
+  return {kernels::grouped_config(block_scaled_kind(weight.format), is_few)};
 }
 
 /// Where codes and scales of x stand in the workspace, in bytes.
@@ -51,12 +51,11 @@ struct QuantisedX {
 
 class TensorBlocks : public LinearKernel {
  public:
-  /// `tile`: of kBlockScaledTiles.
-  explicit TensorBlocks(int tile)
+  explicit TensorBlocks(bool is_few)
       : LinearKernel(
-            "tensor_blocks_" + BlockScaledVariant{{{}, kernels::kBlockScaledTiles[tile]}}.name(),
+            "tensor_blocks_" + BlockScaledVariant{kernels::grouped_config({}, is_few)}.name(),
             "x quantised, then 4- and 8-bit operands as they are into Tensor Memory", 100),
-        tile_(tile) {}
+        is_few_(is_few) {}
 
   bool is_block_scaled() const override { return true; }
 
@@ -71,11 +70,11 @@ class TensorBlocks : public LinearKernel {
 
   void lay_out(const device::DeviceInfo& device, LinearPlan& plan) const override {
     const LinearWeightInfo& w = plan.weight;
-    const BlockScaledVariant variant = variant_of(w, tile_);
+    const BlockScaledVariant variant = variant_of(w, is_few_);
     const BlockScaledConfig& c = variant.config;
     const auto cluster = static_cast<std::uint32_t>(c.tile.cluster());
     const std::int64_t ctas = std::min(kQuantiserCtasPerSm * device.num_sms, plan.problem.m);
-    const char* const kind = c.is_nvfp4() ? "nvfp4" : c.unpacks_b() ? "mxfp8_mxfp4" : "mxfp8";
+    const char* const kind = c.is_nvfp4() ? "nvfp4" : c.unpacks_weight() ? "mxfp8_mxfp4" : "mxfp8";
     plan.launches = {
         {.step = "quantize",
          .entry = c.is_nvfp4() ? "moe_grouped_nvfp4" : "moe_grouped_mxfp8",
@@ -95,7 +94,7 @@ class TensorBlocks : public LinearKernel {
   void run(const LinearCall& call) const override {
     const LinearWeightInfo& w = call.plan.weight;
     const LinearProblem& p = call.plan.problem;
-    const BlockScaledVariant variant = variant_of(w, tile_);
+    const BlockScaledVariant variant = variant_of(w, is_few_);
     const QuantisedX x(variant, w, p);
     const auto at = [&](std::size_t offset) {
       return static_cast<std::uint8_t*>(call.arguments.workspace) + offset;
@@ -133,10 +132,11 @@ class TensorBlocks : public LinearKernel {
  private:
   BlockScaledCost cost(const device::DeviceInfo& device, const LinearWeightInfo& weight,
                        const LinearProblem& p) const {
-    return block_scaled_cost(device, variant_of(weight, tile_), {p.m, weight.n, weight.k});
+    return block_scaled_cost(device, variant_of(weight, is_few_), {p.m, weight.n, weight.k});
   }
 
-  static int box_rows(const LinearProblem& p) {
+  int box_rows(const LinearProblem& p) const {
+    if (is_few_) return p.m <= 32 ? 8 : 16;
     return p.m <= 8 ? 8 : p.m <= 16 ? 16 : p.m <= 32 ? 32 : 128;
   }
 
@@ -152,11 +152,10 @@ class TensorBlocks : public LinearKernel {
     gemm.m = static_cast<std::int32_t>(p.m);
     gemm.n = static_cast<std::int32_t>(w.n);
     gemm.k = static_cast<std::int32_t>(w.k);
-    gemm.tiles_n = static_cast<std::int32_t>(ceil_div(w.n, c.tile.n));
+    gemm.tiles_n = static_cast<std::int32_t>(ceil_div(w.n, c.columns()));
     gemm.d = static_cast<std::uint8_t*>(call.arguments.out);
     gemm.d_row_bytes = 2 * p.out_stride;
     gemm.alpha = call.weight.alpha_bf16;
-    gemm.has_d_map = 1;
     params.a_box_rows = box_rows(p);
     params.b_atoms = static_cast<std::int32_t>(atoms);
     store_map(call.device,
@@ -164,8 +163,9 @@ class TensorBlocks : public LinearKernel {
                         params.a_box_rows),
               gemm.a_map);
     store_map(call.device,
-              c.unpacks_b() ? unpacked_rows("weight", weight, w.n, w.k, pitch, c.b_box_rows())
-                            : byte_rows("weight", weight, w.n, x.row_bytes, pitch, c.b_box_rows()),
+              c.unpacks_weight()
+                  ? unpacked_rows("weight", weight, w.n, w.k, pitch, c.weight_box_rows())
+                  : byte_rows("weight", weight, w.n, x.row_bytes, pitch, c.weight_box_rows()),
               gemm.b_map);
     store_map(
         call.device,
@@ -176,18 +176,19 @@ class TensorBlocks : public LinearKernel {
         scale_tiles("scales of the weight", call.weight.pointer_to<void>(call.weight.block_scales),
                     x.tiles_k, atoms, c.scale_atoms_k(), c.scale_atoms_n()),
         gemm.b_scale_map);
+    if (is_few_) return;
+    gemm.has_d_map = 1;
     store_map(call.device, result_rows("out", gemm.d, false, p.m, w.n, gemm.d_row_bytes),
               gemm.d_map);
   }
 
-  int tile_;
+  bool is_few_;
 };
 
 }  // namespace
 
 void add_tensor_block_kernels(LinearKernelList& list) {
-  for (const int tile : kernels::kMoeGroupedTiles)
-    list.push_back(std::make_unique<TensorBlocks>(tile));
+  for (const bool is_few : {true, false}) list.push_back(std::make_unique<TensorBlocks>(is_few));
 }
 
 StateOf<LinearWeight> prepare_scaled_rows(const Device& device, const HostWeight& weight) {

@@ -365,7 +365,7 @@ void MoeCall::launch(std::size_t index, const Kernel& kernel, const Stream& stre
       return kernel.launch(config, make.wide(is_gate_up), stream);
     case MoeKernel::kWide8:
       return kernel.launch(config, make.wide8(is_gate_up), stream);
-    case MoeKernel::kSingle:
+    case MoeKernel::kFew:
     case MoeKernel::kPair:
       return kernel.launch(config, make.grouped(is_gate_up), stream);
   }

@@ -31,8 +31,8 @@ std::string MoeGroupedVariant::entry(bool is_gate_up) const {
   return fmt::format("{}_{}_{}", stem(config.kind), is_gate_up ? "gate_up" : "down", name());
 }
 
-MoeGroupedVariant moe_grouped_variant(NumberFormat format, int index) {
-  return {{{block_scaled_kind(format), kernels::kBlockScaledTiles[index]}}};
+MoeGroupedVariant moe_grouped_variant(NumberFormat format, bool is_few) {
+  return {{kernels::grouped_config(block_scaled_kind(format), is_few)}};
 }
 
 std::string grouped_obstacle(const MoeWeightsInfo& w) {
@@ -58,10 +58,10 @@ double grouped_cost_us(const device::DeviceInfo& device, const MoeGroupedVariant
   double us = 0;
   for (const auto& [n, k] : {std::pair{2 * w.inter, w.hidden}, std::pair{w.hidden, w.inter}}) {
     // What one tile costs a CTA, by a product that has no other.
-    const BlockScaledCost tile =
-        block_scaled_cost(device, variant, {std::min<std::int64_t>(rows, c.tile_m()), c.tile.n, k});
+    const BlockScaledCost tile = block_scaled_cost(
+        device, variant, {std::min<std::int64_t>(rows, c.tile_m()), c.columns(), k});
     const double tiles =
-        active * static_cast<double>(ceil_div(rows, c.tile_m()) * ceil_div(n, c.tile.n));
+        active * static_cast<double>(ceil_div(rows, c.tile_m()) * ceil_div(n, c.columns()));
     const double rounds = std::max(1.0, tiles / room);
     const double clocks =
         rounds * std::max({tile.tensor_clocks, tile.arriving_clocks, tile.shared_clocks});
@@ -70,9 +70,10 @@ double grouped_cost_us(const device::DeviceInfo& device, const MoeGroupedVariant
   return std::max(us, moe_bytes(w, p) / memory_bytes_per_us(device));
 }
 
-int grouped_box_rows(const MoeWeightsInfo& weights, const MoeProblem& problem) {
+int grouped_box_rows(const MoeWeightsInfo& weights, const MoeProblem& problem, bool is_few) {
   const double mean = tokens_of_expert(weights, problem);
   const double wanted = mean + 3 * std::sqrt(mean);
+  if (is_few) return wanted <= 32 ? 8 : 16;
   return wanted <= 8 ? 8 : wanted <= 16 ? 16 : wanted <= 32 ? 32 : 128;
 }
 

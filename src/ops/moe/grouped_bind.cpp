@@ -22,10 +22,10 @@ void bind_maps(const device::Device& device, const MoeGroupedVariant& variant,
   kernels::BlockScaledGemmParams& gemm = params.gemm;
   store_map(device, byte_rows("rows of x", m.x, m.rows, row, row, m.box_rows), gemm.a_map);
   store_map(device,
-            c.unpacks_b() ? unpacked_rows("experts", experts, m.matrices * n, k,
-                                          m.experts.row_bytes, c.b_box_rows())
-                          : byte_rows("experts", experts, m.matrices * n, row, m.experts.row_bytes,
-                                      c.b_box_rows()),
+            c.unpacks_weight() ? unpacked_rows("experts", experts, m.matrices * n, k,
+                                               m.experts.row_bytes, c.weight_box_rows())
+                               : byte_rows("experts", experts, m.matrices * n, row,
+                                           m.experts.row_bytes, c.weight_box_rows()),
             gemm.b_map);
   store_map(device,
             scale_tiles("scales of x", m.x_scales, tiles_k, grouped_scale_tiles(m.rows, m.matrices),
@@ -35,7 +35,7 @@ void bind_maps(const device::Device& device, const MoeGroupedVariant& variant,
             scale_tiles("scales of experts", pointer_to(m.experts.scales), tiles_k,
                         m.matrices * params.b_atoms, c.scale_atoms_k(), c.scale_atoms_n()),
             gemm.b_scale_map);
-  if (m.is_gate_up) return;
+  if (m.is_gate_up || c.is_swapped) return;
   store_map(device, result_rows("y", m.out, false, m.rows, n, n * 2), gemm.d_map);
   gemm.has_d_map = 1;
 }
@@ -46,7 +46,6 @@ kernels::MoeGroupedParams bind_grouped(const device::Device& device,
                                        const MoeGroupedVariant& variant,
                                        const MoeGroupedProduct& m) {
   const std::int64_t n = m.experts.shape.rows;
-  const kernels::BlockScaledTile& tile = variant.config.tile;
   kernels::MoeGroupedParams params = {};
   params.experts = static_cast<std::int32_t>(m.matrices);
   params.a_box_rows = m.box_rows;
@@ -55,7 +54,7 @@ kernels::MoeGroupedParams bind_grouped(const device::Device& device,
   gemm.m = static_cast<std::int32_t>(m.rows);
   gemm.n = static_cast<std::int32_t>(n);
   gemm.k = m.experts.shape.k;
-  gemm.tiles_n = static_cast<std::int32_t>(ceil_div(n, tile.n));
+  gemm.tiles_n = static_cast<std::int32_t>(ceil_div(n, variant.config.columns()));
   gemm.d = static_cast<std::uint8_t*>(m.out);
   gemm.d_scales = static_cast<std::uint8_t*>(m.out_scales);
   gemm.d_row_bytes = m.is_gate_up ? variant.x_row_bytes(n / 2) : 2 * n;

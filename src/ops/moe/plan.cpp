@@ -32,7 +32,7 @@ namespace tilewright::ops {
 namespace {
 
 constexpr MoeKernel kKernels[] = {MoeKernel::kBand, MoeKernel::kWide, MoeKernel::kWide8,
-                                  MoeKernel::kSingle, MoeKernel::kPair};
+                                  MoeKernel::kFew, MoeKernel::kPair};
 constexpr std::int64_t kLargestSharedBytes = 232448;
 
 // Why a kernel cannot do it; empty if it can.
@@ -65,8 +65,8 @@ std::string obstacle(MoeKernel kernel, const device::DeviceInfo& device, const M
 double cost_us(const device::DeviceInfo& device, MoeKernel kernel, const MoeWeightsInfo& w,
                const MoeProblem& p) {
   if (is_grouped(kernel)) {
-    const int tile = kernels::kMoeGroupedTiles[kernel == MoeKernel::kPair];
-    return grouped_cost_us(device, moe_grouped_variant(w.format, tile), w, p);
+    const bool is_few = kernel == MoeKernel::kFew;
+    return grouped_cost_us(device, moe_grouped_variant(w.format, is_few), w, p);
   }
   const MoeRates& rates = moe_rates(kernel);
   const double active = std::max(expected_active_experts(w, p), 1.0);
@@ -315,7 +315,7 @@ class Launches {
     const MoeGroupedVariant variant = details_.grouped(w_.format);
     const kernels::BlockScaledConfig& c = variant.config;
     add(step, variant.entry(step == std::string_view("gate_up")),
-        {persistent_ctas(ceil_div(n, c.tile.n), c.tile_m(), c.tile.cluster()), 1, 1},
+        {persistent_ctas(ceil_div(n, c.columns()), c.tile_m(), c.tile.cluster()), 1, 1},
         kernels::kBlockScaledThreads, static_cast<std::uint32_t>(c.tile.cluster()),
         kernels::grouped_shared_bytes(c));
   }
@@ -354,7 +354,7 @@ class Launches {
 // Rows of x and h in codes, with scales in whole tiles.
 void add_grouped_parts(const MoeWeightsInfo& w, std::int64_t rows, Carver& carver,
                        MoeWorkspace& at) {
-  const MoeGroupedVariant variant = moe_grouped_variant(w.format, kernels::kMoeGroupedTiles[0]);
+  const MoeGroupedVariant variant = moe_grouped_variant(w.format, true);
   const std::int64_t tiles = grouped_scale_tiles(rows, w.experts + (w.has_shared ? 1 : 0));
   const auto scales = [&](std::int64_t k) {
     return carver.carve(tiles * variant.scale_tiles(k) * kScaleTileBytes);
@@ -412,8 +412,8 @@ const char* to_string(MoeKernel kernel) noexcept {
       return "wide";
     case MoeKernel::kWide8:
       return "wide8";
-    case MoeKernel::kSingle:
-      return "1cta_n128";
+    case MoeKernel::kFew:
+      return "few";
     default:
       return "2cta_n256";
   }
@@ -440,7 +440,8 @@ MoePlanned make_moe_plan(const device::DeviceInfo& device, const MoeWeightsInfo&
     out.details.band_down = band_tile(device, weights, problem, {weights.hidden, weights.inter});
   }
   if (kernel == MoeKernel::kWide) out.details.wide = wide_tile(weights, problem);
-  if (is_grouped(kernel)) out.details.box_rows = grouped_box_rows(weights, problem);
+  if (is_grouped(kernel))
+    out.details.box_rows = grouped_box_rows(weights, problem, kernel == MoeKernel::kFew);
   if (kernel == MoeKernel::kWide8) out.details.wide8_variant = wide8_variant(weights, problem);
   plan.flops = moe_flops(weights, problem);
   plan.bytes = moe_bytes(weights, problem);

@@ -18,15 +18,15 @@ namespace tilewright::ops {
 
 /// How the two products are done.
 enum class MoeKernel {
-  kBand,    ///< few tokens per expert: memory decides. bf16
-  kWide,    ///< many: bf16 products, rows gathered
-  kWide8,   ///< many: FP8 products, rows gathered and quantised
-  kSingle,  ///< Blackwell: block-scaled products, rows gathered and quantised; tiles of one CTA
-  kPair,    ///< likewise; tiles of two CTAs that multiply together
+  kBand,   ///< few tokens per expert: memory decides. bf16
+  kWide,   ///< many: bf16 products, rows gathered
+  kWide8,  ///< many: FP8 products, rows gathered and quantised
+  kFew,    ///< Blackwell: block-scaled products, rows gathered and quantised; weights by few rows
+  kPair,   ///< likewise; tiles of two CTAs that multiply together
 };
 /// One of the last two.
 constexpr bool is_grouped(MoeKernel kernel) {
-  return kernel == MoeKernel::kSingle || kernel == MoeKernel::kPair;
+  return kernel == MoeKernel::kFew || kernel == MoeKernel::kPair;
 }
 const char* to_string(MoeKernel kernel) noexcept;
 
@@ -48,7 +48,7 @@ struct MoePlanDetails {
 
   /// If products are grouped.
   MoeGroupedVariant grouped(NumberFormat format) const {
-    return moe_grouped_variant(format, kernels::kMoeGroupedTiles[kernel == MoeKernel::kPair]);
+    return moe_grouped_variant(format, kernel == MoeKernel::kFew);
   }
 };
 

@@ -187,7 +187,7 @@ TEST_P(LinearRunTest, BlockScaledWeightsSayWhatTheyAreFor) {
     EXPECT_THAT(message(w, {.m = 8}), HasSubstr("sm_100"));
     return;
   }
-  EXPECT_EQ(message(w, {.m = 8}), "tensor_blocks_1cta_n128");
+  EXPECT_EQ(message(w, {.m = 8}), "tensor_blocks_few");
   EXPECT_THAT(message(w, {.m = 8, .out_dtype = DType::kF32}), HasSubstr("writes bf16"));
   EXPECT_THAT(message(w, {.m = 8, .has_bias = true}), HasSubstr("adds no bias"));
   EXPECT_THAT(message(w, {.m = 8, .kernel = "band"}), HasSubstr("prepare this one for bf16"));

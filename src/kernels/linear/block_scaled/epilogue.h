@@ -9,9 +9,6 @@
 
 namespace tilewright::tile {
 
-/// The named barrier of the warps that store; number 0 is that of the CTA.
-inline constexpr int kStoringBarrier = 1;
-
 /// The four warps that write results, each for itself but for the scales, which four warps together
 /// make 512-byte atoms of.
 template <BlockScaledConfig C, class Output, class Step>

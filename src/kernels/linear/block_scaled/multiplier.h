@@ -8,7 +8,6 @@
 #include "ptx/tcgen05_block_scale.h"
 #include "ptx/tcgen05_mma.h"
 #include "ptx/tcgen05_sync.h"
-#include "tile/box.h"
 
 #include <cstdint>
 
@@ -33,11 +32,15 @@ struct BlockScaledMultiplier {
   RingPosition<Columns::kPlaces> place;
   RingPosition<C.stages()> reusing;  // the step whose place is taken again
   std::int32_t places_taken = 0;
+  std::uint32_t columns = C.tile.n;  // of a tile that may have fewer, if operands are swapped
 
   /// Matrix descriptors of what lies at an address: 128-byte rows in 8-row groups, swizzled; and an
   /// atom of scales, 32 rows of 16 bytes.
   static __device__ std::uint64_t describe_operand(std::uint32_t address) {
-    return Box<128, kBoxRowBytes>::tensor_k_major(address);
+    constexpr arch::SmemBox kRows = {128, kernels::kBlockScaledStepBytes, arch::SmemSwizzle::k128B};
+    constexpr std::uint64_t kAtZero =
+        arch::encode_tcgen05_descriptor(kRows.describe(arch::Major::kK));
+    return kAtZero | address >> 4;
   }
   static __device__ std::uint64_t describe_scales(std::uint32_t address) {
     constexpr std::uint64_t kAtZero =
@@ -46,19 +49,23 @@ struct BlockScaledMultiplier {
   }
   static constexpr std::uint32_t describe_instruction(std::uint32_t scale_id) {
     arch::BlockScaledMmaInstruction i = {.m = static_cast<std::uint32_t>(C.instruction_m()),
-                                         .n = static_cast<std::uint32_t>(C.tile.n),
+                                         .n = C.is_swapped ? 0u : C.tile.n,
                                          .a_scale_id = scale_id,
                                          .b_scale_id = scale_id};
     if (C.is_nvfp4()) {
       i.a_type = i.b_type = arch::kMmaF4TypeE2m1;
       i.scale_type = arch::MmaScaleType::kUe4m3;
     } else {
-      i.a_type = static_cast<std::uint32_t>(arch::MmaF8Type::kE4m3);
-      i.b_type = static_cast<std::uint32_t>(C.unpacks_b() ? arch::MmaF8Type::kE2m1
-                                                          : arch::MmaF8Type::kE4m3);
+      i.a_type = i.b_type = static_cast<std::uint32_t>(arch::MmaF8Type::kE4m3);
+      if (C.unpacks_weight())
+        (C.is_swapped ? i.a_type : i.b_type) = static_cast<std::uint32_t>(arch::MmaF8Type::kE2m1);
       i.scale_type = arch::MmaScaleType::kUe8m0;
     }
     return encode_mma_instruction(i);
+  }
+  /// N of a descriptor that was made without.
+  static __device__ std::uint32_t describe_columns(std::uint32_t columns) {
+    return columns >> 3 << 17;
   }
   __device__ std::uint32_t describe_bf16_instruction() const {
     constexpr arch::MmaInstruction kOneColumn = {
@@ -67,8 +74,7 @@ struct BlockScaledMultiplier {
         .m = static_cast<std::uint32_t>(C.instruction_m()),
         .n = 0};
     constexpr std::uint32_t kWithoutColumns = encode_mma_instruction(kOneColumn);
-    const std::uint32_t columns = C.is_split ? params.tile_columns : C.tile.n;
-    return kWithoutColumns | columns >> 3 << 17;
+    return kWithoutColumns | describe_columns(C.is_split ? params.tile_columns : C.tile.n);
   }
 
   __device__ std::uint32_t a_scale_column(int atom) const {
@@ -115,11 +121,14 @@ struct BlockScaledMultiplier {
     const std::uint64_t b = describe_operand(stage.b() + i * 32);
     if constexpr (!C.has_scales()) {
       ptx::tcgen05_mma_f16<kCtas>(d, a, b, describe_bf16_instruction(), accumulate);
-    } else if constexpr (C.is_nvfp4()) {
-      ptx::tcgen05_mma_mxf4nvf4_4x<kCtas>(d, a, b, describe_instruction(0), a_scale_column(i),
+      return;
+    }
+    const std::uint32_t n = C.is_swapped ? describe_columns(columns) : 0;
+    if constexpr (C.is_nvfp4()) {
+      ptx::tcgen05_mma_mxf4nvf4_4x<kCtas>(d, a, b, describe_instruction(0) | n, a_scale_column(i),
                                           b_scale_column(i) + first_scale_column, accumulate);
-    } else {
-      ptx::tcgen05_mma_mxf8f6f4_1x<kCtas>(d, a, b, describe_instruction(i), a_scale_column(0),
+    } else if constexpr (C.has_scales()) {
+      ptx::tcgen05_mma_mxf8f6f4_1x<kCtas>(d, a, b, describe_instruction(i) | n, a_scale_column(0),
                                           b_scale_column(0) + first_scale_column, accumulate);
     }
   }

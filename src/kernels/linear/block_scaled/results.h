@@ -18,6 +18,9 @@
 
 namespace tilewright::tile {
 
+/// The named barrier of the warps that store; number 0 is that of the CTA.
+inline constexpr int kStoringBarrier = 1;
+
 inline constexpr int kRun = kernels::kBlockScaledStoreColumns;
 /// A warp's part of a run: where it lies in the result.
 struct RunAt {

@@ -87,17 +87,24 @@ struct BlockScaledConfig {
   BlockScaledTile tile;
   /// K is divided among the CTAs of a cluster, and tiles may be narrower than they could be.
   bool is_split = false;
+  /// Few rows: the weight is A and rows of x are B, up to tile.n of them.
+  bool is_swapped = false;
 
   constexpr bool has_scales() const { return kind != BlockScaledKind::kBf16; }
   constexpr bool is_nvfp4() const { return kind == BlockScaledKind::kNvfp4; }
-  /// Elements of B have 4 bits in global memory and 8 in shared memory.
-  constexpr bool unpacks_b() const { return kind == BlockScaledKind::kMxfp8Mxfp4; }
-  /// Rows that a cluster works on, and that an instruction does.
-  constexpr int tile_m() const { return 128 * tile.cluster(); }
+  /// Elements of the weight have 4 bits in global memory and 8 in shared memory.
+  constexpr bool unpacks_weight() const { return kind == BlockScaledKind::kMxfp8Mxfp4; }
+  /// Of the result: rows of a CTA and of a cluster, columns of a cluster.
+  constexpr int rows() const { return is_swapped ? tile.n : 128; }
+  constexpr int tile_m() const { return rows() * tile.cluster(); }
+  constexpr int columns() const { return is_swapped ? 128 : tile.n; }
+  /// M of an instruction.
   constexpr int instruction_m() const { return 128 * tile.ctas; }
   /// Rows of B that each CTA holds, and that it loads.
   constexpr int b_rows() const { return tile.n / tile.ctas; }
   constexpr int b_box_rows() const { return b_rows() / tile.pairs; }
+  /// Rows of the weight that each CTA loads.
+  constexpr int weight_box_rows() const { return is_swapped ? 128 : b_box_rows(); }
   /// Elements of K per step, that is, per stage of shared memory, and per instruction.
   constexpr int step_k() const { return is_nvfp4() ? 256 : has_scales() ? 128 : 64; }
   constexpr int instruction_k() const { return step_k() / 4; }

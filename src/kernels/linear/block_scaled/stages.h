@@ -133,7 +133,7 @@ struct BlockScaledStage {
   static constexpr int kAtomsK = C.scale_atoms_k(), kAtomsN = C.scale_atoms_n();
   /// What copies announce: packed elements count as they lie in global memory.
   static constexpr int kCopiedBytes =
-      kABytes + (C.unpacks_b() ? kBBytes / 2 : kBBytes) + (1 + kAtomsN) * kAtomsK * kAtomBytes;
+      kABytes + (C.unpacks_weight() ? kBBytes / 2 : kBBytes) + (1 + kAtomsN) * kAtomsK * kAtomBytes;
 
   std::uint32_t a;
 

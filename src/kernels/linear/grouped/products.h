@@ -17,8 +17,9 @@ struct GroupedShared {
   GroupedTable table;
 };
 
-/// Where few rows are loaded the rest of a stage is never written, but multiplied all the same. A
-/// row of A makes one of the product, so what stands there has no effect. It begins as zeros.
+/// Where fewer rows than 128 are loaded the rest of a stage is never written, but multiplied all
+/// the same. A row of A makes one of the product, so what stands there has no effect. It begins as
+/// zeros.
 template <BlockScaledConfig C>
 __device__ void clear_rows(BlockScaledShared<C>& shared) {
   using Stage = BlockScaledStage<C>;
@@ -37,29 +38,48 @@ __device__ void clear_rows(BlockScaledShared<C>& shared) {
   }
 }
 
+/// Where operands lie in a stage: rows of experts, and of the weight, whichever of them is A.
+template <BlockScaledConfig C>
+struct GroupedStage : BlockScaledStage<C> {
+  using Stage = BlockScaledStage<C>;
+
+  __device__ std::uint32_t rows() const { return C.is_swapped ? Stage::b() : Stage::a; }
+  __device__ std::uint32_t weight() const { return C.is_swapped ? Stage::a : Stage::b(); }
+  __device__ std::uint32_t row_scales() const {
+    return C.is_swapped ? Stage::b_scales() : Stage::a_scales();
+  }
+  __device__ std::uint32_t weight_scales() const {
+    return C.is_swapped ? Stage::a_scales() : Stage::b_scales();
+  }
+};
+
+/// Boxes of rows that there are rows for.
+__device__ inline std::int32_t boxes_of(const MoeGroupedParams& params, std::int32_t rows) {
+  return (rows + params.a_box_rows - 1) / params.a_box_rows;
+}
+
 /// One thread of every CTA fills its stages, with as many boxes of rows as there are rows for.
 template <BlockScaledConfig C>
 struct GroupedLoader {
   static constexpr int kCtas = C.tile.ctas;
   static_assert(C.tile.pairs == 1);
-  using Stage = BlockScaledStage<C>;
+  using Stage = GroupedStage<C>;
 
   const MoeGroupedParams& params;
   GroupedShared<C>& shared;
   std::uint32_t rank;
   RingPosition<C.stages()> at;
 
-  __device__ std::int32_t boxes(std::int32_t rows) const {
-    return (rows + params.a_box_rows - 1) / params.a_box_rows;
-  }
   /// What all CTAs of the pair copy in a step.
   __device__ std::int32_t copied_bytes(std::int32_t rows) const {
     constexpr int kScaleBytes = Stage::kAtomsK * Stage::kAtomBytes;
-    constexpr int kWithoutA = Stage::kCopiedBytes - Stage::kABytes - kScaleBytes;
-    std::int32_t bytes = kCtas * kWithoutA;
+    constexpr int kWeightBytes = C.weight_box_rows() * kernels::kBlockScaledStepBytes;
+    constexpr int kOfWeight =
+        (C.unpacks_weight() ? kWeightBytes / 2 : kWeightBytes) + Stage::kAtomsN * kScaleBytes;
+    std::int32_t bytes = kCtas * kOfWeight;
 #pragma unroll
     for (int cta = 0; cta < kCtas; ++cta) {
-      const std::int32_t own = boxes(rows_of_cta(rows, cta));
+      const std::int32_t own = boxes_of(params, rows_of_cta<C>(rows, cta));
       bytes += own * params.a_box_rows * kernels::kBlockScaledStepBytes + min(own, 1) * kScaleBytes;
     }
     return bytes;
@@ -71,23 +91,24 @@ struct GroupedLoader {
     if (rank == leader_of(rank))
       ptx::mbarrier_arrive_expect_tx(ring.full(at), static_cast<std::uint32_t>(bytes));
     const std::uint32_t full = in_leader<C>(ring.full(at), rank);
-    const Stage stage = {ptx::shared_address(shared.gemm.stages[at.stage])};
+    const Stage stage = {{ptx::shared_address(shared.gemm.stages[at.stage])}};
     const BlockScaledGemmParams& gemm = params.gemm;
     const std::int32_t k = step * kernels::kBlockScaledStepBytes, atom_k = step * Stage::kAtomsK;
-    const auto column = static_cast<std::int32_t>(tile.n * C.tile.n + rank * C.b_rows());
-    ptx::cp_async_bulk_tensor_2d_cta_group<kCtas>(stage.b(), gemm.b_map, k,
+    const auto column =
+        static_cast<std::int32_t>(tile.n * C.columns() + rank * C.weight_box_rows());
+    ptx::cp_async_bulk_tensor_2d_cta_group<kCtas>(stage.weight(), gemm.b_map, k,
                                                   tile.expert * gemm.n + column, full);
     ptx::cp_async_bulk_tensor_3d_cta_group<kCtas>(
-        stage.b_scales(), gemm.b_scale_map, 0, atom_k,
-        tile.expert * params.b_atoms + tile.n * (C.tile.n / 128), full);
+        stage.weight_scales(), gemm.b_scale_map, 0, atom_k,
+        tile.expert * params.b_atoms + tile.n * (C.columns() / 128), full);
     if (tile.rows > 0) {
-      ptx::cp_async_bulk_tensor_3d_cta_group<kCtas>(stage.a_scales(), gemm.a_scale_map, 0, atom_k,
+      ptx::cp_async_bulk_tensor_3d_cta_group<kCtas>(stage.row_scales(), gemm.a_scale_map, 0, atom_k,
                                                     tile.scale_tile, full);
     }
     for (std::int32_t row = 0; row < tile.rows; row += params.a_box_rows) {
       ptx::cp_async_bulk_tensor_2d_cta_group<kCtas>(
-          stage.a + static_cast<std::uint32_t>(row * kernels::kBlockScaledStepBytes), gemm.a_map, k,
-          tile.row + row, full);
+          stage.rows() + static_cast<std::uint32_t>(row * kernels::kBlockScaledStepBytes),
+          gemm.a_map, k, tile.row + row, full);
     }
     at.advance();
   }
@@ -106,10 +127,11 @@ struct GroupedLoader {
   }
 };
 
-/// One warp of the leader multiplies. Tiles begin at whole tiles of scales.
+/// One warp of the leader multiplies, few rows by as many columns as have been loaded. Tiles begin
+/// at whole tiles of scales, or few rows in the middle of one.
 template <BlockScaledConfig C>
 struct GroupedMultiplier : BlockScaledMultiplier<C> {
-  static_assert(C.tile.n % 128 == 0);
+  static_assert(C.columns() % 128 == 0);
   using Gemm = BlockScaledMultiplier<C>;
 
   const MoeGroupedParams& grouped;
@@ -118,13 +140,20 @@ struct GroupedMultiplier : BlockScaledMultiplier<C> {
   __device__ void run() {
     const std::int32_t steps = (Gemm::params.k + C.step_k() - 1) / C.step_k();
     const Ring<2> accumulators(Gemm::shared.accumulators);
-    for_each_grouped_tile<C>(grouped, table, Gemm::rank, [&](const GroupedTileAt&, std::int32_t) {
-      Gemm::wait_for_accumulator();
-      for (std::int32_t step = 0; step < steps; ++step) Gemm::multiply_step(step, 0, 0);
-      if (Gemm::is_issuing) Gemm::commit(accumulators.full(Gemm::accumulator), 0b11u << Gemm::rank);
-      __syncwarp();
-      Gemm::accumulator.advance();
-    });
+    for_each_grouped_tile<C>(
+        grouped, table, Gemm::rank, [&](const GroupedTileAt& tile, std::int32_t) {
+          Gemm::wait_for_accumulator();
+          if constexpr (C.is_swapped) {
+            Gemm::columns =
+                static_cast<std::uint32_t>(boxes_of(grouped, tile.rows) * grouped.a_box_rows);
+          }
+          const std::uint32_t scales = C.is_swapped ? tile.scale_row / 32 : 0;
+          for (std::int32_t step = 0; step < steps; ++step) Gemm::multiply_step(step, 0, scales);
+          if (Gemm::is_issuing)
+            Gemm::commit(accumulators.full(Gemm::accumulator), 0b11u << Gemm::rank);
+          __syncwarp();
+          Gemm::accumulator.advance();
+        });
   }
 };
 

@@ -78,14 +78,16 @@ struct GroupedTable {
 /// A tile of one expert, and the part of a CTA in it.
 struct GroupedTileAt {
   std::int32_t expert;
-  std::int32_t row, rows;   ///< the first of this CTA, and how many it has: 0 to 128
-  std::int32_t scale_tile;  ///< of the first row
+  std::int32_t row, rows;   ///< the first of this CTA, and how many it has: none or more
+  std::int32_t scale_tile;  ///< of the first row,
+  std::int32_t scale_row;   ///< and which of the tile's 128 it is
   std::int32_t n;           ///< tile along the columns
 };
 
 /// Rows of CTA number `rank` of a cluster.
-__device__ inline std::int32_t rows_of_cta(std::int32_t rows, std::int32_t rank) {
-  return max(0, min(rows - rank * 128, 128));
+template <BlockScaledConfig C>
+__device__ std::int32_t rows_of_cta(std::int32_t rows, std::int32_t rank) {
+  return max(0, min(rows - rank * C.rows(), C.rows()));
 }
 
 /// Calls work(tile, rows of the whole cluster) for every tile of this cluster: expert after expert,
@@ -104,9 +106,14 @@ __device__ void for_each_grouped_tile(const MoeGroupedParams& params, const Grou
     const std::int32_t m = inside % tiles, offset = all.begin;
     const std::int32_t rows = all.end - offset - m * C.tile_m();
     const auto cta = static_cast<std::int32_t>(rank);
+    const std::int32_t first = m * C.tile_m() + cta * C.rows();
     const auto scale_tile = static_cast<std::int32_t>(grouped_scale_tile(offset, expert));
-    const GroupedTileAt at = {expert, offset + m * C.tile_m() + cta * 128, rows_of_cta(rows, cta),
-                              scale_tile + m * C.tile.cluster() + cta, inside / tiles};
+    const GroupedTileAt at = {.expert = expert,
+                              .row = offset + first,
+                              .rows = rows_of_cta<C>(rows, cta),
+                              .scale_tile = scale_tile + first / 128,
+                              .scale_row = first % 128,
+                              .n = inside / tiles};
     work(at, rows);
   }
 }

@@ -8,7 +8,8 @@
 
 namespace tilewright::kernels {
 
-/// Entries sm100_moe_STEM_gate_up_TILE and sm100_moe_STEM_down_TILE, tiles 1cta_n128 and 2cta_n256.
+/// Entries sm100_moe_STEM_gate_up_TILE and sm100_moe_STEM_down_TILE. Tiles are 2cta_n256, and few:
+/// one CTA, up to 64 rows of an expert by 128 columns, for which operands change places.
 /// For the rows r of expert e, which are offsets[e] to offsets[e + 1], or the first counts[e] (at
 /// least 0, at most room; all of it without counts) from e * room on, with
 /// p[r,j] = s[r] sum_l a[r,l] sa[r,l/v] b[e,j,l] sb[e,j,l/v]:
@@ -23,8 +24,9 @@ namespace tilewright::kernels {
 ///
 /// Members of `gemm`, where they differ from a GEMM's: m is the rows there may be; n the columns of
 /// p for an expert; d_map and has_d_map are for down, of rows [m, n]; tiles_n as there. a_map
-/// [m, ..] in boxes of 128 bytes x a_box_rows; b_map, b_scale_map of all experts, one behind the
-/// other, scales in whole tiles for each.
+/// [m, ..] in boxes of 128 bytes x a_box_rows; b_map in boxes of weight_box_rows() and b_scale_map,
+/// of all experts, one behind the other, scales in whole tiles for each. Few rows: a and b name
+/// the same, though the weight is the instruction's A, and there is no d_map.
 struct MoeGroupedParams {
   BlockScaledGemmParams gemm;
   const std::int32_t* offsets;  ///< [experts + 1]; null: by room and counts
@@ -43,8 +45,11 @@ inline constexpr int kMoeGroupedMaxExperts = 385;  ///< a shared one among them
 /// Of shared memory, beside a GEMM's: first rows and tiles of the experts.
 inline constexpr int kMoeGroupedTableBytes = 4096;
 
-/// Tiles of kBlockScaledTiles that grouped products come in.
-inline constexpr int kMoeGroupedTiles[] = {1, 3};
+/// The tiles that grouped products come in.
+constexpr BlockScaledConfig grouped_config(BlockScaledKind kind, bool is_few) {
+  if (is_few) return {.kind = kind, .tile = {1, 64, 1}, .is_swapped = true};
+  return {.kind = kind, .tile = {2, 256, 1}};
+}
 
 /// Dynamic shared memory to launch with.
 constexpr int grouped_shared_bytes(const BlockScaledConfig& c) {
