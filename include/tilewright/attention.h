@@ -67,6 +67,11 @@ struct Fp8Options {
 ///          packed sequences: [total, heads, head_dim] with cumulative lengths. lse [batch, heads,
 ///          q_len], packed [heads, total_q]
 /// Layout   head_dim contiguous, rows 16-byte aligned; other strides free, in multiples of 16 bytes
+/// head_dim any multiple of 8 (e4m3: of 16) up to 256, on Blackwell up to 512 for operands of 16
+///          bits. One that no kernel has is computed as the next of 64, 128, 256, 512, with zeros
+///          that tensor copies deliver: operands and out are as they are, products take the time of
+///          the wider one. Kernels that write results themselves write them to the workspace first;
+///          the plan says both, and its costs have both
 /// Units    scale is dimensionless; lse and sink are natural logarithms
 /// e4m3     q, k, v are quantised values times descale (kernel k7). If the caller names k7 or k8
 ///          for operands of 16 bits, they are rounded first, into the workspace: by k7 with a scale
@@ -99,6 +104,7 @@ struct AttentionProblem {
 struct AttentionPlan : Plan {
   AttentionProblem problem;             ///< with all defaults filled in
   int tile_queries = 0, tile_keys = 0;  ///< of a CTA, and of one step of its loop over keys
+  int padded_head_dim = 0;              ///< columns that the kernel computes: head_dim, or more
   /// In e4m3: what kAuto became, and why.
   Fp8Accumulation accumulation = Fp8Accumulation::kAuto;
   std::string accumulation_reason;

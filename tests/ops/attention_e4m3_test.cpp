@@ -247,6 +247,27 @@ TEST_P(AttentionE4m3Test, EveryKindOfFactorAndLayout) {
     }
   }
 }
+// Multiples of 16 between those of kernels: every form of K7, clipped by the map of out or trimmed.
+TEST_P(AttentionE4m3Test, HeadDimsBetweenThoseOfKernels) {
+  const Starts starts = {{0, 9, 12, 12, 29}, {0, 140, 160, 165, 182}};
+  for (const auto scales : {ScaleSharing::kHead, ScaleSharing::kBlock}) {
+    for (const auto layout : {Fp8ValueLayout::kRows, Fp8ValueLayout::kColumns}) {
+      if (is_blackwell() && layout == Fp8ValueLayout::kColumns) continue;
+      for (const std::int64_t head_dim : {48, 80, 192}) {
+        const AttentionProblem p = with(kSmall, [&](auto& x) {
+          x.fp8.scales = scales, x.fp8.v_layout = layout, x.head_dim = head_dim;
+        });
+        check(p);
+        check(with(p,
+                   [&](auto& x) {
+                     x.is_packed = true, x.batch = 4, x.out_dtype = DType::kF16;
+                     x.q_len = 17, x.kv_len = 140, x.total_q = 29, x.total_kv = 182;
+                   }),
+              starts);
+      }
+    }
+  }
+}
 TEST_P(AttentionE4m3Test, ColumnsAreOfHopperAlone) {
   if (!is_blackwell()) return;
   try {

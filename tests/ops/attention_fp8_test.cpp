@@ -195,7 +195,8 @@ TEST_P(AttentionFp8Test, SaysWhatItCannotDo) {
     }
   };
   refused([](auto& p) { p.dtype = DType::kF8_E4M3, p.kernel = "k8"; }, "operands of e4m3");
-  refused([](auto& p) { p.dtype = DType::kF8_E4M3, p.head_dim = 96; }, "exists for head_dim 64");
+  refused([](auto& p) { p.dtype = DType::kF8_E4M3, p.head_dim = 272; }, "exists for head_dim 64");
+  refused([](auto& p) { p.kernel = "k8", p.head_dim = 96; }, "rounds operands of head_dim 64");
   refused([](auto& p) { p.out_dtype = DType::kF16; }, "out_dtype = F16; expected dtype = BF16");
   refused([](auto& p) { p.dtype = DType::kF8_E4M3, p.out_dtype = DType::kF32; }, "out_dtype = F32");
   refused([](auto& p) { p.dtype = DType::kF8_E4M3, p.q_strides = {8, 8, 8}; }, "multiple of 16");

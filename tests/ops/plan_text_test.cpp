@@ -111,6 +111,7 @@ TEST_F(PlanText, Attention) {
   golden.add("H200, k8", on(h200(), attention(1024, 128), "k8"));
   golden.add("H200, no queries", on(h200(), attention(0, 128)));
   golden.add("H200, head_dim 96", on(h200(), attention(256, 96)));
+  golden.add("H200, head_dim 320", on(h200(), attention(256, 320)));
   golden.add("H200, k2 with a softcap", on(h200(), special, "k2"));
   golden.add("H200, a kernel of another chip", on(h200(), attention(256, 128), "sm100_e"));
   golden.add("H200, no such kernel", on(h200(), attention(256, 128), "k9"));

@@ -131,7 +131,7 @@ def forward(
         refuse(name, reasons)
     head_dim = q.shape[-1]
     scale = head_dim**-0.5 if softmax_scale is None else softmax_scale
-    used = [_wide(q), _wide(k), _wide(v)]
+    used = [fit(q), fit(k), fit(v)]
     descales = descales if q.dtype == _E4M3 else (None, None, None)
     cu_q, cu_k = packed(cu_seqlens_q), packed(cu_seqlens_k)
     scatter = None
@@ -145,7 +145,7 @@ def forward(
         if max_seqlen_q is None or max_seqlen_k is None:
             raise ValueError("max_seqlen_q and max_seqlen_k go with cu_seqlens_q and cu_seqlens_k")
         max_seqlen_q, max_seqlen_k = int(max_seqlen_q), int(max_seqlen_k)
-    is_plain = scatter is None and used[0].shape[-1] == head_dim
+    is_plain = scatter is None
     sides = (int(window[0]), 0 if causal else int(window[1]))
     given: tuple[Any, ...]
     given = (*used, None, cu_q, cu_k, *descales, out if is_plain else None, None, return_lse)
@@ -156,14 +156,12 @@ def forward(
     if scatter is not None:
         assert cu_seqlens_q is not None and seqused_q is not None
         result, lse = _spread(result, lse, scatter, cu_seqlens_q, seqused_q)
-    if not is_plain:
-        result = result[..., :head_dim]
         result = result if out is None else out.copy_(result)
     return result, lse
 
 
 def _wide(x: Tensor) -> Tensor:
-    """x in a head size that kernels have, with rows that they can read."""
+    """x in a head size that the decode kernels have, with rows that they can read."""
     head_dim = x.shape[-1]
     if head_dim in HEAD_DIMS:
         return fit(x)

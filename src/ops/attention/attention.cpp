@@ -4,6 +4,7 @@
 #include "device/internal.h"
 #include "ops/attention/bind.h"
 #include "ops/attention/fp8.h"
+#include "ops/attention/padding.h"
 #include "ops/attention/plan.h"
 #include "ops/operator/operator.h"
 #include "ops/operator/workspace.h"
@@ -106,9 +107,15 @@ void Attention::run(const AttentionArguments& arguments) const {
   ops::clear_words(device, stream, params.next_tile, 1);
   const std::size_t params_bytes =
       state.kernel.computes_in_e4m3() ? sizeof params : sizeof(kernels::AttentionParams);
-  for (std::size_t i = 0; i < state.entries.size(); ++i)
+  const std::size_t trimming = ops::trims(state.kernel, state.plan.problem) ? 1 : 0;
+  const std::size_t attending = state.entries.size() - trimming;
+  for (std::size_t i = 0; i < attending; ++i)
     state.entries[i].launch_bytes(ops::plain_launch(state.plan.launches[i]), &params, params_bytes,
                                   stream);
+  if (trimming == 0) return;
+  const auto trim = ops::trim_params(state.plan, state.kernel, arguments);
+  state.entries[attending].launch_bytes(ops::plain_launch(state.plan.launches[attending]), &trim,
+                                        sizeof trim, stream);
 }
 
 AttentionPlan plan_attention(const Device& device, const AttentionProblem& problem) {

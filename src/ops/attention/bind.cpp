@@ -2,6 +2,7 @@
 
 #include "device/tensor_map.h"
 #include "ops/attention/fp8.h"
+#include "ops/attention/padding.h"
 #include "ops/attention/plan.h"
 #include "ops/attention/problem.h"
 #include "ops/operator/arguments.h"
@@ -86,11 +87,26 @@ void encode_map(const device::Device& device, const AttentionProblem& p, Attenti
 }
 
 // Elements of a row that are a box of q, k, v in rows, and out.
-std::uint32_t box_elems(const AttentionProblem& p, AttentionMaps kind, DType dtype) {
-  const auto head_dim = static_cast<std::uint32_t>(p.head_dim);
-  if (kind != AttentionMaps::kSwizzled) return head_dim;
-  return std::min(head_dim,
-                  dtype == DType::kF8_E4M3 ? 2 * kSwizzledBoxColumns : kSwizzledBoxColumns);
+std::uint32_t box_elems(const AttentionKernel& kernel, const AttentionProblem& p, DType dtype) {
+  const auto width = static_cast<std::uint32_t>(attention_width(kernel, p));
+  if (kernel.maps != AttentionMaps::kSwizzled) return width;
+  return std::min(width, dtype == DType::kF8_E4M3 ? 2 * kSwizzledBoxColumns : kSwizzledBoxColumns);
+}
+
+// Where a kernel's results go: as wide as they are computed if they are trimmed then.
+MapRequest out_request(const AttentionKernel& kernel, const AttentionProblem& p,
+                       const Strides& padded, const AttentionParams& params, std::int64_t rows,
+                       std::uint32_t box_rows) {
+  const bool is_padded = trims(kernel, p);
+  MapRequest out = {"out",
+                    params.out,
+                    rows,
+                    p.heads,
+                    is_padded ? padded : p.out_strides,
+                    box_rows,
+                    kernel.group_tile != nullptr};
+  if (is_padded) out.row_elems = attention_width(kernel, p);
+  return out;
 }
 
 void encode_maps(const device::Device& device, const AttentionProblem& p,
@@ -106,18 +122,20 @@ void encode_maps(const device::Device& device, const AttentionProblem& p,
   const auto encode = [&](MapRequest request, DType dtype, std::uint8_t(&map)[128]) {
     request.dtype = dtype;
     if (request.row_elems == 0) request.row_elems = p.head_dim;
-    if (request.box_elems == 0) request.box_elems = box_elems(p, kernel.maps, dtype);
+    if (request.box_elems == 0) request.box_elems = box_elems(kernel, p, dtype);
     encode_map(device, p, kernel.maps, request, map);
   };
   const bool has_groups = kernel.group_tile != nullptr;
   encode({"q", a.q, q_rows, p.heads, p.q_strides, q_box, has_groups}, p.dtype, params.q_map);
   encode({"k", k, kv_rows, p.kv_heads, p.k_strides, k_box}, p.dtype, params.k_map);
-  encode({"out", a.out, q_rows, p.heads, p.out_strides, q_box, has_groups}, attention_out_dtype(p),
+  const kernels::AttentionStrides to = params.out_strides;
+  const Strides padded = {to.batch, to.row, to.head};
+  encode(out_request(kernel, p, padded, params, q_rows, q_box), attention_out_dtype(p),
          params.out_map);
   if (!attention_has_columns(p))
     return encode({"v", v, kv_rows, p.kv_heads, p.v_strides, k_box}, p.dtype, params.v_map);
-  MapRequest columns = {"v",        v,           p.head_dim,
-                        p.kv_heads, p.v_strides, static_cast<std::uint32_t>(p.head_dim)};
+  const auto box_rows = static_cast<std::uint32_t>(attention_width(kernel, p));
+  MapRequest columns = {"v", v, p.head_dim, p.kv_heads, p.v_strides, box_rows};
   columns.row_elems = attention_value_columns(p);
   columns.box_elems = static_cast<std::uint32_t>(choose_fp8(kernel, p).variant->value_box());
   encode(columns, p.dtype, params.v_map);
@@ -134,7 +152,7 @@ kernels::AttentionFp8Params attention_numbers(const AttentionPlan& plan,
   params.q_strides = to_kernel(p.q_strides);
   params.k_strides = to_kernel(p.k_strides);
   params.v_strides = to_kernel(p.v_strides);
-  params.out_strides = to_kernel(p.out_strides);
+  params.out_strides = trims(kernel, p) ? padded_out_strides(kernel, p) : to_kernel(p.out_strides);
   params.lse_head_stride = p.is_packed ? p.total_q : p.q_len;
   params.lse_batch_stride = p.is_packed ? 0 : p.heads * p.q_len;
   params.batch = narrow(p.batch);
@@ -183,7 +201,7 @@ void bind_attention(const device::Device& device, const AttentionPlan& plan,
   params.q = a.q;
   params.k = a.k;
   params.v = a.v;
-  params.out = a.out;
+  params.out = trims(kernel, p) ? padded_out(plan, kernel, a.workspace) : a.out;
   params.lse = p.has_lse ? a.lse : nullptr;
   params.sink = p.has_sink ? a.sink : nullptr;
   params.cu_q = p.is_packed ? a.cu_q : nullptr;

@@ -1,6 +1,7 @@
 #include "ops/attention/fp8.h"
 
 #include "kernels/attention/k7/find_variant.h"
+#include "ops/attention/padding.h"
 #include "ops/attention/prepare.h"
 #include "ops/attention/problem.h"
 #include "ops/operator/workspace.h"
@@ -37,7 +38,7 @@ std::string one_level_text(std::int64_t keys) {
 const kernels::K7Variant* find_variant(const AttentionProblem& p, Fp8Accumulation accumulation,
                                        bool is_short) {
   return kernels::find_k7_variant(
-      static_cast<int>(p.head_dim),
+      padded_head_dim(p.head_dim),
       attention_has_columns(p) ? kernels::Fp8Values::kColumns : kernels::Fp8Values::kRows,
       p.fp8.scales == ScaleSharing::kBlock,
       accumulation == Fp8Accumulation::kTwoLevel ? kernels::Fp8Sums::kTwoLevel

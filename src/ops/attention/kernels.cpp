@@ -13,6 +13,7 @@
 #include "kernels/attention/k6_3_overlap.h"
 #include "kernels/attention/k7/find_variant.h"
 #include "ops/attention/fp8.h"
+#include "ops/attention/padding.h"
 #include "ops/attention/problem.h"
 #include "ops/attention/rates.h"
 #include "ops/attention/sm100.h"
@@ -38,7 +39,7 @@ std::vector<AttentionVariant> variants_up_to(int max_head_dim, AttentionTile (*t
   std::vector<AttentionVariant> variants;
   for (const auto& [head_dim, name] :
        {std::pair{64, "d64"}, std::pair{128, "d128"}, std::pair{256, "d256"}}) {
-    if (head_dim <= max_head_dim) variants.push_back({head_dim, name, tile(head_dim)});
+    if (head_dim <= max_head_dim) variants.push_back({head_dim, name, tile(head_dim), false});
   }
   return variants;
 }
@@ -63,8 +64,17 @@ AttentionKernel k6_row(const char* name, const char* idea,
   AttentionKernel kernel = {name, "attention_k6", idea, kEverything, Maps::kSwizzled, {}};
   for (const kernels::K6Variant& variant : kernels::kK6Variants) {
     if (std::ranges::find(variants, variant.name) == variants.end()) continue;
-    kernel.variants.push_back({variant.head_dim, variant.name, variant.tile()});
+    kernel.variants.push_back({variant.head_dim, variant.name, variant.tile(), variant.stages_out});
   }
+  kernel.pads = true;
+  return kernel;
+}
+
+AttentionKernel k5_row() {
+  AttentionKernel kernel = {"k5",        "attention_k5",  "warp-specialised: one warp loads",
+                            kEverything, Maps::kSwizzled, variants_up_to(256, kernels::k5_tile)};
+  for (AttentionVariant& variant : kernel.variants) variant.writes_boxes = true;
+  kernel.pads = true;
   return kernel;
 }
 
@@ -78,9 +88,11 @@ AttentionKernel fp8_row(const char* name, const char* idea, AttentionFp8 fp8,
     const kernels::K7Variant* const variant = kernels::find_k7_variant(
         head_dim, kernels::Fp8Values::kColumns, fp8 == AttentionFp8::kRotated,
         kernels::Fp8Sums::kOneLevel, is_short);
-    if (variant != nullptr) kernel.variants.push_back({head_dim, variant->name, variant->tile()});
+    if (variant != nullptr)
+      kernel.variants.push_back({head_dim, variant->name, variant->tile(), false});
   }
   kernel.fp8 = fp8;
+  kernel.pads = true;
   return kernel;
 }
 
@@ -100,8 +112,7 @@ std::vector<AttentionKernel> make_kernels() {
       early_rung("k3_3", "a ring of 5 stages", Maps::kPlain, kK3Support, k3_3_tile),
       early_rung("k4_1", "q k^T on tensor cores (WGMMA)", Maps::kSwizzled, kK41Support, k4_1_tile),
       early_rung("k4_2", "both products on tensor cores", Maps::kSwizzled, kK42Support, k4_2_tile),
-      {"k5", "attention_k5", "warp-specialised: one warp loads", kEverything, Maps::kSwizzled,
-       variants_up_to(256, k5_tile)},
+      k5_row(),
       step_to_k6("k6_1", "persistent CTAs, longest tiles first", k6_1_tile),
       step_to_k6("k6_2", "warpgroups in turn", k6_2_tile),
       step_to_k6("k6_3", "softmax of a tile under the next product", k6_3_tile),
@@ -182,7 +193,7 @@ std::string rates_name(const AttentionKernel& kernel, const AttentionProblem& p)
 const AttentionRates* find_rates(const AttentionKernel& kernel, const AttentionProblem& p) {
   const std::string name = rates_name(kernel, p);
   const auto at = std::ranges::find_if(kAttentionRates, [&](const AttentionRates& rates) {
-    return rates.kernel == name && rates.head_dim == p.head_dim;
+    return rates.kernel == name && rates.head_dim == attention_width(kernel, p);
   });
   return at == std::end(kAttentionRates) ? nullptr : &*at;
 }
@@ -200,7 +211,11 @@ double rate_at(const std::array<float, 6>& rates, std::int64_t length) {
 }  // namespace
 
 const AttentionVariant* AttentionKernel::find_variant(std::int64_t head_dim) const noexcept {
-  const auto at = std::ranges::find(variants, head_dim, &AttentionVariant::head_dim);
+  const auto fits = [&](const AttentionVariant& variant) {
+    return head_dim == variant.head_dim ||
+           (pads && is_padded_to(static_cast<int>(head_dim), variant.head_dim));
+  };
+  const auto at = std::ranges::find_if(variants, fits);
   return at == variants.end() ? nullptr : &*at;
 }
 
@@ -248,7 +263,7 @@ AttentionTile find_attention_tile(const AttentionKernel& kernel, const Attention
   if (kernel.fp8 != AttentionFp8::kNone)
     return choose_fp8(kernel, fp8_problem(kernel.fp8, p)).variant->tile();
   if (kernel.group_tile == nullptr) return kernel.find_variant(p.head_dim)->tile;
-  return kernel.group_tile(static_cast<int>(p.head_dim), static_cast<int>(p.heads / p.kv_heads));
+  return kernel.group_tile(attention_width(kernel, p), static_cast<int>(p.heads / p.kv_heads));
 }
 
 std::vector<std::string> attention_entries(const AttentionKernel& kernel,
@@ -271,6 +286,9 @@ std::string attention_obstacle(const AttentionKernel& kernel, const device::Devi
   if (!obstacle.empty()) return obstacle;
   const AttentionVariant* const variant = kernel.find_variant(p.head_dim);
   if (variant == nullptr) return fmt::format("exists for head_dim {}", list_dims(kernel));
+  if (kernel.prepares(p) && variant->head_dim != p.head_dim)
+    return fmt::format("rounds operands of head_dim {} alone; give it padded ones",
+                       list_dims(kernel));
   if (kernel.is_e4m3_only && !attention_is_e4m3(p)) return "is for operands of e4m3";
   if (kernel.is_e4m3_only && attention_has_columns(p))
     return "reads values in rows; columns stand in the order of Hopper's accumulators";
@@ -309,7 +327,8 @@ double attention_cost_us(const AttentionKernel& kernel, const device::DeviceInfo
       static_cast<double>(p.heads) * static_cast<double>(p.batch);
   const double busy = std::min(1.0, std::max(ctas, 1.0) / std::max(device.num_sms, 1));
   constexpr double kLaunchUs = 4;
-  return kLaunchUs + count_work(p).flops / (busy * rate * 1e6);
+  const double padding = static_cast<double>(attention_width(kernel, p)) / double(p.head_dim);
+  return kLaunchUs + padding * count_work(p).flops / (busy * rate * 1e6) + trim_cost_us(kernel, p);
 }
 
 }  // namespace tilewright::ops

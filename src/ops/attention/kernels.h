@@ -40,6 +40,9 @@ struct AttentionVariant {
   int head_dim;
   const char* name;  ///< "d128"
   kernels::AttentionTile tile;
+  /// Results leave by tensor copies, so that the map keeps padded columns back; of packed sequences
+  /// only where a box never runs over the end of one.
+  bool writes_boxes = false;
 };
 
 /// One kernel, for some head dimensions.
@@ -57,6 +60,8 @@ struct AttentionKernel {
   bool is_short = false;                   ///< e4m3: the forms for short sequences
   bool is_e4m3_only = false;               ///< sm_100f: takes nothing else
   bool is_step = false;  ///< on the way to K6, to be read and measured; never chosen unless named
+  /// Computes a head_dim between its own as the next one: tensor maps read zeros beyond head_dim.
+  bool pads = false;
   int capability = 90;
   /// sm_100f: a tile has all heads that share keys, so it depends on their number, and boxes of
   /// queries have those heads in them.
@@ -69,7 +74,8 @@ struct AttentionKernel {
   bool prepares(const AttentionProblem& problem) const noexcept {
     return fp8 != AttentionFp8::kNone && problem.dtype != DType::kF8_E4M3;
   }
-  /// nullptr if there is none.
+  /// The one of that head_dim, or that pads it to its own: by less than twice, or to 64. nullptr if
+  /// there is none.
   const AttentionVariant* find_variant(std::int64_t head_dim) const noexcept;
 };
 

@@ -2,6 +2,7 @@
 
 #include "kernels/attention/k1_naive.h"
 #include "ops/attention/fp8.h"
+#include "ops/attention/padding.h"
 #include "ops/attention/prepare.h"
 #include "ops/attention/problem.h"
 #include "ops/operator/ceil_div.h"
@@ -77,9 +78,9 @@ std::size_t workspace_bytes(const AttentionKernel& kernel, const AttentionProble
   std::size_t bytes = 0;
   if (kernel.has_scores) bytes = checked_scores_bytes(p);
   if (find_attention_tile(kernel, p).is_persistent &&
-      (has_uneven_tiles(p) || has_uneven_last_tile(kernel, p)))
+      (has_uneven_tiles(p) || has_uneven_last_tile(kernel, p) || trims(kernel, p)))
     bytes = 4;
-  return align_workspace(bytes);
+  return align_workspace(bytes) + align_workspace(padded_out_bytes(kernel, p));
 }
 
 // K1's three, but those of an empty grid.
@@ -120,13 +121,14 @@ std::vector<Launch> make_launches(const AttentionKernel& kernel, const device::D
       .block = {static_cast<std::uint32_t>(tile.threads), 1, 1},
       .shared_bytes = static_cast<std::uint32_t>(tile.shared_bytes)};
   if (kernel.group_tile != nullptr) {
-    launch.grid[0] *= static_cast<std::uint32_t>(kernel.ctas(static_cast<int>(p.head_dim)));
+    launch.grid[0] *= static_cast<std::uint32_t>(kernel.ctas(attention_width(kernel, p)));
     launch.grid[1] = static_cast<std::uint32_t>(p.kv_heads);
   }
   if (tile.is_persistent) {
     const std::int64_t tiles = std::int64_t{q_tiles} * p.heads * p.batch;
     launch.grid = {static_cast<std::uint32_t>(std::min<std::int64_t>(tiles, device.num_sms)), 1, 1};
   }
+  if (trims(kernel, p)) return {launch, trim_launch(p)};
   return {launch};
 }
 
@@ -159,6 +161,7 @@ void plan_prepared(AttentionPlan& plan, const device::DeviceInfo& device, Attent
   AttentionPlan attention = make_attention_plan(device, fp8_problem(kind, plan.problem));
   plan.tile_queries = attention.tile_queries;
   plan.tile_keys = attention.tile_keys;
+  plan.padded_head_dim = attention.padded_head_dim;
   plan.accumulation = attention.accumulation;
   plan.accumulation_reason = std::move(attention.accumulation_reason);
   plan.accumulation_keys = attention.accumulation_keys;
@@ -182,6 +185,7 @@ void plan_kernel(AttentionPlan& plan, const device::DeviceInfo& device,
   const kernels::AttentionTile tile = find_attention_tile(kernel, p);
   plan.tile_queries = tile.queries;
   plan.tile_keys = tile.keys;
+  plan.padded_head_dim = attention_width(kernel, p);
   plan.launches = make_launches(kernel, device, p);
   if (!plan.launches.empty()) plan.workspace_bytes = workspace_bytes(kernel, p);
 }

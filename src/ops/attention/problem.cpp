@@ -41,6 +41,11 @@ bool check_numbers(ProblemChecks& checks, const AttentionProblem& p) {
       .expect(p.head_dim > 0 && p.head_dim <= 4096 && p.head_dim % 8 == 0, "head_dim", p.head_dim,
               "a multiple of 8 from 8 to 4096: rows are read in 16 bytes")
       .remedy("Pad with zeros.");
+  if (attention_is_e4m3(p))
+    checks
+        .expect(p.head_dim % 16 == 0, "head_dim", p.head_dim,
+                "a multiple of 16 for operands of e4m3: rows are read in 16 bytes")
+        .remedy("Pad with zeros.");
   checks.scores(p.scale, "head_dim^-0.5", p.softcap);
   checks.expect(p.window_left >= -1, "window_left", p.window_left,
                 "the number of keys, or -1 for all");

@@ -4,6 +4,7 @@
 #include "kernels/attention_sm100/stage_e_two_tiles.h"
 #include "kernels/attention_sm100/stage_f_cta_pair.h"
 #include "kernels/attention_sm100/stage_h_e4m3.h"
+#include "ops/attention/padding.h"
 #include "ops/attention/problem.h"
 
 #include <algorithm>
@@ -28,7 +29,8 @@ AttentionKernel stage(char letter, const char* idea, const kernels::AttentionSup
                             .group_tile = tile,
                             .ctas = ctas};
   for (const auto& [head_dim, name] : variants)
-    kernel.variants.push_back({head_dim, name, tile(head_dim, 1)});
+    kernel.variants.push_back({head_dim, name, tile(head_dim, 1), true});
+  kernel.pads = true;
   return kernel;
 }
 
@@ -69,13 +71,13 @@ std::vector<AttentionKernel> make_sm100_attention_kernels() {
 double sm100_attention_cost_us(const AttentionKernel& kernel, const device::DeviceInfo& device,
                                const AttentionProblem& p) {
   const auto at = std::ranges::find_if(kStepClocks, [&](const StepClocks& row) {
-    return row.kernel == kernel.name && row.head_dim == p.head_dim;
+    return row.kernel == kernel.name && row.head_dim == attention_width(kernel, p);
   });
   if (at == std::end(kStepClocks)) return std::numeric_limits<double>::infinity();
   const auto number = [](std::int64_t x) { return static_cast<double>(x); };
   const kernels::AttentionTile tile = find_attention_tile(kernel, p);
   const double tiles = std::ceil(number(p.q_len) / tile.queries) * number(p.kv_heads * p.batch);
-  const double ctas = tiles * kernel.ctas(static_cast<int>(p.head_dim));
+  const double ctas = tiles * kernel.ctas(attention_width(kernel, p));
   const double rounds = std::ceil(ctas / std::max(device.num_sms, 1));
   // Masked tiles are left out; those that are cut by the mask are not.
   const double visible =

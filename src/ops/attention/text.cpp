@@ -31,6 +31,16 @@ std::string problem_text(const AttentionProblem& p) {
   return text + fmt::format(", scale {:.6g}", p.scale.value_or(0));
 }
 
+// What a head_dim between those of kernels costs.
+std::string padding_text(const AttentionPlan& plan) {
+  const auto head_dim = static_cast<double>(plan.problem.head_dim);
+  std::string text =
+      fmt::format("head_dim {} as {}: {:.3g} times the products", plan.problem.head_dim,
+                  plan.padded_head_dim, plan.padded_head_dim / head_dim);
+  const bool trims = !plan.launches.empty() && plan.launches.back().step == std::string("trim");
+  return text + (trims ? ", results trimmed from the workspace" : "");
+}
+
 }  // namespace
 
 std::vector<PlanNote> ops::attention_notes(const AttentionPlan& plan) {
@@ -38,6 +48,8 @@ std::vector<PlanNote> ops::attention_notes(const AttentionPlan& plan) {
       {"attention", problem_text(plan.problem)},
       {"kernel", fmt::format("{}: tiles of {} queries by {} keys", plan.kernel, plan.tile_queries,
                              plan.tile_keys)}};
+  if (plan.padded_head_dim > plan.problem.head_dim)
+    notes.push_back({"padding", padding_text(plan)});
   if (plan.accumulation != Fp8Accumulation::kAuto) {
     const bool is_two_level = plan.accumulation == Fp8Accumulation::kTwoLevel;
     notes.push_back(

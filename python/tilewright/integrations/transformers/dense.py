@@ -120,13 +120,13 @@ def attention(
 def _operands(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """As [batch, tokens, heads, head_dim] of 16 bits, with a head size that there are kernels for.
+    """As [batch, tokens, heads, head_dim] of 16 bits, head_dim a multiple of 8 and alike in all.
 
     fp32 comes from layer norms that training keeps in fp32, in a model of 16 bits.
     """
     config, head_dim = module.config, query.shape[-1]
-    size = next((size for size in _HEAD_DIMS if size >= head_dim), None)
-    if size is None or value.shape[-1] > head_dim:
+    size = -(-head_dim // 8) * 8
+    if size > _HEAD_DIMS[-1] or value.shape[-1] > head_dim:
         reason = f"heads of {head_dim}, values of {value.shape[-1]}, but 256 is the largest"
         refuse(config, reason, EAGER)
     dtype = get_target_dtype(query, module) or query.dtype
@@ -156,8 +156,15 @@ def _whole(q: Tensor, k: Tensor, v: Tensor, options: dict[str, Any]) -> Tensor:
         out = ops.attention(q, k, v, **options)
     else:
         lengths = torch.full((q.shape[0],), keys, dtype=torch.int32, device=q.device)
-        out = ops.attention_decode(q, k, v, lengths=lengths, **{**options, "window": left})
+        wide = (_wide(q), _wide(k), _wide(v))
+        out = ops.attention_decode(*wide, lengths=lengths, **{**options, "window": left})
     return out
+
+
+def _wide(x: Tensor) -> Tensor:
+    """x in a head size that the decode kernels have; what is behind the values is cut off again."""
+    size = next(size for size in _HEAD_DIMS if size >= x.shape[-1])
+    return x if size == x.shape[-1] else pad(x, (0, size - x.shape[-1]))
 
 
 class _Packing(NamedTuple):
