@@ -47,6 +47,18 @@ constexpr Test kStrictAlone[] = {
     {"Empty", "SimTest/AttentionDecodeRunTest.RaggedLengths/b200"},
     {"E4m3Tiles", "SimTest/AttentionE4m3Test.TilesThatAreDrawn/b200"},
 };
+// CTAs that do one tile after another, which small problems leave to as many SMs.
+const std::string kTwoSms = "TILEWRIGHT_SIM_SMS=2 ";
+const std::string kOnTwoSms[] = {kTwoSms + kStrictTiming, kTwoSms + kLateTiming,
+                                 kTwoSms + kRandomTiming};
+const Timing kTwoSmsTimings[] = {{"StrictTwoSms", kOnTwoSms[0].c_str()},
+                                 {"LateTwoSms", kOnTwoSms[1].c_str()},
+                                 {"RandomTwoSms", kOnTwoSms[2].c_str()}};
+constexpr Test kSeveralTiles[] = {{"Experts", "MoeBlockScaledTest.RaggedAndEmptyExperts"}};
+INSTANTIATE_TEST_SUITE_P(SimTestTwoSms, BlackwellTimingTest,
+                         ::testing::Combine(::testing::ValuesIn(kTwoSmsTimings),
+                                            ::testing::ValuesIn(kSeveralTiles)),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(SimTest, BlackwellTimingTest,
                          ::testing::Combine(::testing::ValuesIn(kTimings),
                                             ::testing::ValuesIn(kTests)),
