@@ -160,7 +160,8 @@ class _Wrapper:
         is_e4m3 = k.dtype is torch.float8_e4m3fn
         factor = (q_scale or 1.0) * (1.0 if is_e4m3 else numbers[0])
         mask = Mask(mask.scale * factor, mask.causal, window, mask.softcap)
-        scales = Scales(*(torch.tensor(x, device=q.device) for x in numbers), *numbers)
+        k_number, v_number = (torch.tensor(x, device=q.device) for x in numbers)
+        scales = Scales(k_number, v_number, *numbers)
         out = torch.empty_like(q) if out is None else out
         sums = None
         if return_lse:

@@ -87,7 +87,7 @@ class Attention:
 
     def _table(self, requests: Tensor, pages: int) -> Tensor:
         """Pages of each request, int32 [requests, pages]."""
-        slots = self.req_to_token[requests, : pages * self.page_size : self.page_size]
+        slots: Tensor = self.req_to_token[requests, : pages * self.page_size : self.page_size]
         return (slots // self.page_size).int()
 
     # Layers

@@ -214,7 +214,8 @@ class Impl(AttentionImpl[Metadata]):
 
     def caches(self, kv_cache: Tensor) -> tuple[Tensor, Tensor]:
         """K and V [pages, page_size, kv_heads, d] of [pages, kv_heads, page_size, 2 d]."""
-        k, v = kv_cache.transpose(1, 2).split(self.head_size, dim=-1)
+        both, d = kv_cache.transpose(1, 2), self.head_size
+        k, v = both[..., :d], both[..., d:]
         if self.kv_cache_dtype.startswith("fp8"):
             return k.view(torch.float8_e4m3fn), v.view(torch.float8_e4m3fn)
         return k, v
