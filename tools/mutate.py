@@ -28,6 +28,7 @@ import concurrent.futures
 import dataclasses
 import hashlib
 import json
+import lzma
 import pathlib
 import random
 import sys
@@ -162,11 +163,18 @@ def read_result(line):
         return None
 
 
+def read_text(path):
+    """Of a log, which may be compressed by xz."""
+    if path.suffix == ".xz":
+        return lzma.decompress(path.read_bytes()).decode()
+    return path.read_text(encoding="utf-8")
+
+
 def read_logs(paths):
     """Results, and how many mutants there are of each kind: {} if a log does not say."""
     results, population = [], {}
     for path in paths:
-        first, *lines = path.read_text(encoding="utf-8").splitlines()
+        first, *lines = read_text(path).splitlines()
         population = json.loads(first).get("population", {})
         results += filter(None, map(read_result, lines))
     return list({result.name: result for result in results}.values()), population

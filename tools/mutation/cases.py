@@ -50,6 +50,13 @@ def tests(name, title, entry, *names):
     return Case(name, title, "b200", entry, shapes)
 
 
+MOE_SHAPES = {
+    "1cta_n128": (("--shape 4/2/512/512 --tokens 20", 2), ("--shape 2/2/1024/1024 --tokens 150", 2),
+                  ("--shape 8/1/256/128 --tokens 3", 4)),
+    "2cta_n256": (("--shape 2/2/512/1024 --tokens 150", 2), ("--shape 2/2/1024/1024 --tokens 300", 2),
+                  ("--shape 8/1/256/128 --tokens 3", 4)),
+}
+
 CASES = (
     attention("k3", "K3", "h200", "attention_k3_2_bf16_d64", "--kernel k3_2 --causal",
               ("1,1,1,100,500,64", 2), ("1,4,2,70,2300,64", 1)),
@@ -137,6 +144,17 @@ CASES = (
           "Sm100BlockScaledGemm.OneLaunchOfTwoCtas", "Sm100BlockScaledGemm.OneLongLaunchOfTwoCtas"),
     tests("nvfp4_4cta", "NVFP4 GEMM 4 CTA", "sm100_nvfp4_gemm_bf16_4cta_n256",
           "Sm100BlockScaledGemm.OneLaunchOfFourCtas", "Sm100BlockScaledGemm.OneLongLaunchOfFourCtas"),
+    command("bf16_2cta", "linear bf16, pair of CTAs", "sm100_bf16_gemm_2cta_n256",
+            "linear --format bf16 --kernel tensor_bf16_2cta_n256",
+            ("--m 300 --n 384 --k 1024", 2), ("--m 700 --n 592 --k 2048", 2), ("--m 40 --n 1008 --k 192", 6),
+            device="b200"),
+    command("bf16_few", "linear bf16, few tokens", "sm100_bf16_gemm_few",
+            "linear --format bf16 --kernel tensor_bf16_few",
+            ("--m 8 --n 384 --k 4096", 8), ("--m 200 --n 208 --k 8192", 8), ("--m 33 --n 496 --k 1024", 4),
+            device="b200"),
+    *(command(f"moe_{part}_{tile[0]}cta", f"experts, {title}, {tile[0]} CTA", f"sm100_moe_nvfp4_{part}_{tile}",
+              f"moe --activations block_scaled --kernel {tile}", *shapes, device="b200")
+      for tile, shapes in MOE_SHAPES.items() for part, title in (("gate_up", "gate and up"), ("down", "down"))),
     *(command(f"indexer_{form}", f"indexer {form}, tcgen05", f"sm100_indexer_logits_{form}",
               f"indexer --topk 20 --format {form}",
               ("--heads 64 --batch 2 --q-len 8 --keys 900", 1), ("--heads 64 --q-len 1 --keys 4000", 1),
