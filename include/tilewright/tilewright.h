@@ -272,6 +272,52 @@ TW_API tw_status tw_attention_run(const tw_attention* attention,
                                   const tw_attention_arguments* arguments);
 
 /* ----------------------------------------------------------------------------------------------
+ * Merging partial results of attention
+ */
+
+typedef struct tw_attention_merge_problem {
+  size_t struct_bytes;
+  int32_t part_dtype; /* TW_F32, TW_BF16 or TW_F16; of parts; default TW_F32 */
+  int32_t out_dtype; /* TW_F32, TW_BF16 or TW_F16; default TW_F32 */
+  int64_t parts; /* 1 to 1024; default 2 */
+  int64_t batch; /* default 1 */
+  int64_t rows;
+  int64_t heads; /* default 1 */
+  int64_t head_dim; /* a multiple of 8 up to 4096 */
+  int32_t has_sink, has_lse;
+  int64_t part_stride, lse_part_stride; /* elements from part to part; 0: contiguous */
+  tw_strides part_strides, out_strides;
+  tw_strides lse_part_strides, lse_strides; /* all 0: contiguous, [.., heads, rows] */
+  tw_strides other_strides, lse_other_strides; /* of a second part elsewhere; all 0: as the first */
+} tw_attention_merge_problem;
+
+/* Device addresses; NULL where the problem does not need it. */
+typedef struct tw_attention_merge_arguments {
+  size_t struct_bytes;
+  const void* part_out; /* [parts, batch, rows, heads, head_dim], or the first of two */
+  const float* part_lse; /* [parts, batch, heads, rows], or the first of two */
+  const void* other_out; /* of two parts in memory of their own, the second */
+  const float* other_lse;
+  void* out; /* [batch, rows, heads, head_dim] */
+  float* lse; /* [batch, heads, rows] */
+  const float* sink; /* [heads] */
+  void* stream; /* CUstream; NULL: the default stream */
+} tw_attention_merge_arguments;
+
+/* Partial results of attention over parts of the keys, merged into that over all of them. */
+typedef struct tw_attention_merge tw_attention_merge;
+TW_API tw_status tw_attention_merge_create(const tw_device* device,
+                                           const tw_attention_merge_problem* problem,
+                                           tw_attention_merge** merge);
+TW_API tw_status tw_attention_merge_plan(const tw_device* device,
+                                         const tw_attention_merge_problem* problem, tw_plan** plan);
+TW_API void tw_attention_merge_destroy(tw_attention_merge* merge);
+TW_API const char* tw_attention_merge_plan_text(const tw_attention_merge* merge);
+TW_API double tw_attention_merge_bytes(const tw_attention_merge* merge);
+TW_API tw_status tw_attention_merge_run(const tw_attention_merge* merge,
+                                        const tw_attention_merge_arguments* arguments);
+
+/* ----------------------------------------------------------------------------------------------
  * Preparing e4m3 operands of attention
  */
 
@@ -811,6 +857,55 @@ TW_API tw_status tw_sparse_attention_run(const tw_sparse_attention* attention,
                                          const tw_sparse_attention_arguments* arguments);
 
 /* ----------------------------------------------------------------------------------------------
+ * Lists of the keys that a mask shows
+ */
+
+/* What an entry of a mask is. */
+typedef enum tw_mask_entry {
+  TW_MASK_ENTRY_BYTES = 0, /* a byte, set if it is not 0 */
+  TW_MASK_ENTRY_BITS = 1 /* bit e % 8 of byte e / 8 of its row */
+} tw_mask_entry;
+
+typedef struct tw_mask_lists_problem {
+  size_t struct_bytes;
+  int32_t entry; /* tw_mask_entry */
+  int64_t batch; /* default 1 */
+  int64_t rows, keys;
+  int64_t query_block; /* rows that share an entry; default 1 */
+  int64_t key_block; /* keys that share an entry; default 1 */
+  int64_t topk; /* entries of a list */
+  int64_t index_stride; /* elements from list to list; 0: topk */
+  int64_t mask_batch_bytes, mask_row_bytes; /* strides; 0: contiguous */
+  int64_t page_size; /* 0: indices are keys, else slots of a paged cache */
+  int64_t table_stride; /* elements from batch to batch; 0: contiguous */
+  int32_t has_totals;
+  int32_t reserved;
+} tw_mask_lists_problem;
+
+/* Device addresses; NULL where the problem does not need it. */
+typedef struct tw_mask_lists_arguments {
+  size_t struct_bytes;
+  const void* mask; /* [batch, ceil(rows / query_block), ceil(keys / key_block)] entries */
+  int32_t* indices; /* [batch, rows, topk]; -1 behind the last key */
+  int32_t* lengths; /* [batch, rows]: keys of a list, at most topk */
+  int32_t* totals; /* [batch, rows]: keys that the mask shows */
+  const int32_t* block_table; /* [batch, ceil(keys / page_size)] */
+  void* stream; /* CUstream; NULL: the default stream */
+} tw_mask_lists_arguments;
+
+/* Masks of keys made into lists of them. */
+typedef struct tw_mask_lists tw_mask_lists;
+TW_API tw_status tw_mask_lists_create(const tw_device* device, const tw_mask_lists_problem* problem,
+                                      tw_mask_lists** lists);
+TW_API tw_status tw_mask_lists_plan(const tw_device* device, const tw_mask_lists_problem* problem,
+                                    tw_plan** plan);
+TW_API void tw_mask_lists_destroy(tw_mask_lists* lists);
+TW_API const char* tw_mask_lists_plan_text(const tw_mask_lists* lists);
+TW_API double tw_mask_lists_bytes(const tw_mask_lists* lists);
+TW_API tw_status tw_mask_lists_run(const tw_mask_lists* lists,
+                                   const tw_mask_lists_arguments* arguments);
+
+/* ----------------------------------------------------------------------------------------------
  * DeepSeek-V4: rows of caches, lists of them, compressors
  */
 
@@ -1249,6 +1344,26 @@ static inline void tw_attention_arguments_init(tw_attention_arguments* given) {
   tw_attention_arguments_set_defaults(given);
 }
 
+TW_API void tw_attention_merge_problem_set_defaults(tw_attention_merge_problem* given);
+static inline void tw_attention_merge_problem_init(tw_attention_merge_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  given->part_strides.struct_bytes = sizeof given->part_strides;
+  given->out_strides.struct_bytes = sizeof given->out_strides;
+  given->lse_part_strides.struct_bytes = sizeof given->lse_part_strides;
+  given->lse_strides.struct_bytes = sizeof given->lse_strides;
+  given->other_strides.struct_bytes = sizeof given->other_strides;
+  given->lse_other_strides.struct_bytes = sizeof given->lse_other_strides;
+  tw_attention_merge_problem_set_defaults(given);
+}
+
+TW_API void tw_attention_merge_arguments_set_defaults(tw_attention_merge_arguments* given);
+static inline void tw_attention_merge_arguments_init(tw_attention_merge_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_attention_merge_arguments_set_defaults(given);
+}
+
 TW_API void tw_attention_prepare_problem_set_defaults(tw_attention_prepare_problem* given);
 static inline void tw_attention_prepare_problem_init(tw_attention_prepare_problem* given) {
   if (given == NULL) return;
@@ -1437,6 +1552,20 @@ static inline void tw_sparse_attention_arguments_init(tw_sparse_attention_argume
   given->window.struct_bytes = sizeof given->window;
   given->compressed.struct_bytes = sizeof given->compressed;
   tw_sparse_attention_arguments_set_defaults(given);
+}
+
+TW_API void tw_mask_lists_problem_set_defaults(tw_mask_lists_problem* given);
+static inline void tw_mask_lists_problem_init(tw_mask_lists_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_mask_lists_problem_set_defaults(given);
+}
+
+TW_API void tw_mask_lists_arguments_set_defaults(tw_mask_lists_arguments* given);
+static inline void tw_mask_lists_arguments_init(tw_mask_lists_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_mask_lists_arguments_set_defaults(given);
 }
 
 TW_API void tw_rope_options_set_defaults(tw_rope_options* given);

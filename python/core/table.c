@@ -9,25 +9,27 @@ static const Word kWords1[] = {{"rows", 0}, {"columns", 1}, {NULL, 0}};
 static const Word kWords2[] = {{"auto", 0}, {"one_level", 1}, {"two_level", 2}, {NULL, 0}};
 static const Word kWords3[] = {{"bf16", 0}, {"f16", 1}, {"e4m3", 3}, {NULL, 0}};
 static const Word kWords4[] = {{"bf16", 0}, {"f16", 1}, {"absent", -1}, {NULL, 0}};
-static const Word kWords5[] = {{"bf16", 0}, {"f16", 1}, {NULL, 0}};
-static const Word kWords6[] = {{"none", 0}, {"interleaved", 1}, {"halves", 2}, {NULL, 0}};
-static const Word kWords7[] = {{"none", 1}, {"tensor", 2}, {"head", 3}, {NULL, 0}};
-static const Word kWords8[] = {{"bf16", 0}, {"fp8", 1}, {"mxfp4", 2}, {"nvfp4", 3}, {NULL, 0}};
-static const Word kWords9[] = {{"bf16", 0}, {"fp8", 1}, {"block_scaled", 2}, {NULL, 0}};
-static const Word kWords10[] = {{"f32", 2}, {"e8m0", 4}, {NULL, 0}};
-static const Word kWords11[] = {{"plain", 0}, {"128x4", 1}, {NULL, 0}};
-static const Word kWords12[] = {{"bf16", 0}, {"e4m3", 3}, {NULL, 0}};
-static const Word kWords13[] = {{"auto", 0}, {"row", 4}, {"block", 5}, {NULL, 0}};
-static const Word kWords14[] = {{"bf16", 0}, {"f32", 2}, {NULL, 0}};
-static const Word kWords15[] = {{"bf16", 0}, {"f4", 5}, {"e4m3", 3}, {NULL, 0}};
-static const Word kWords16[] = {{"bf16", 0}, {"f16", 1}, {"f32", 2}, {NULL, 0}};
-static const Word kWords17[] = {{"given", 0}, {"logits", 1}, {"hash", 2}, {"grouped", 3}, {"contiguous", 4}, {NULL, 0}};
-static const Word kWords18[] = {{"softmax", 0}, {"sqrt_softplus", 1}, {NULL, 0}};
-static const Word kWords19[] = {{"bf16", 0}, {"fp8", 1}, {"nvfp4", 3}, {NULL, 0}};
-static const Word kWords20[] = {{"full", 0}, {"per_batch", 1}, {"per_query", 2}, {NULL, 0}};
-static const Word kWords21[] = {{"write", 0}, {"window", 1}, {"entries", 2}, {NULL, 0}};
-static const Word kWords22[] = {{"csa", 0}, {"hca", 1}, {"index_fp8", 2}, {"index_mxfp4", 3}, {NULL, 0}};
-static const Word kWords23[] = {{"mxfp4", 2}, {"fp8", 1}, {NULL, 0}};
+static const Word kWords5[] = {{"f32", 2}, {"bf16", 0}, {"f16", 1}, {NULL, 0}};
+static const Word kWords6[] = {{"bf16", 0}, {"f16", 1}, {NULL, 0}};
+static const Word kWords7[] = {{"none", 0}, {"interleaved", 1}, {"halves", 2}, {NULL, 0}};
+static const Word kWords8[] = {{"none", 1}, {"tensor", 2}, {"head", 3}, {NULL, 0}};
+static const Word kWords9[] = {{"bf16", 0}, {"fp8", 1}, {"mxfp4", 2}, {"nvfp4", 3}, {NULL, 0}};
+static const Word kWords10[] = {{"bf16", 0}, {"fp8", 1}, {"block_scaled", 2}, {NULL, 0}};
+static const Word kWords11[] = {{"f32", 2}, {"e8m0", 4}, {NULL, 0}};
+static const Word kWords12[] = {{"plain", 0}, {"128x4", 1}, {NULL, 0}};
+static const Word kWords13[] = {{"bf16", 0}, {"e4m3", 3}, {NULL, 0}};
+static const Word kWords14[] = {{"auto", 0}, {"row", 4}, {"block", 5}, {NULL, 0}};
+static const Word kWords15[] = {{"bf16", 0}, {"f32", 2}, {NULL, 0}};
+static const Word kWords16[] = {{"bf16", 0}, {"f4", 5}, {"e4m3", 3}, {NULL, 0}};
+static const Word kWords17[] = {{"bf16", 0}, {"f16", 1}, {"f32", 2}, {NULL, 0}};
+static const Word kWords18[] = {{"given", 0}, {"logits", 1}, {"hash", 2}, {"grouped", 3}, {"contiguous", 4}, {NULL, 0}};
+static const Word kWords19[] = {{"softmax", 0}, {"sqrt_softplus", 1}, {NULL, 0}};
+static const Word kWords20[] = {{"bf16", 0}, {"fp8", 1}, {"nvfp4", 3}, {NULL, 0}};
+static const Word kWords21[] = {{"full", 0}, {"per_batch", 1}, {"per_query", 2}, {NULL, 0}};
+static const Word kWords22[] = {{"bytes", 0}, {"bits", 1}, {NULL, 0}};
+static const Word kWords23[] = {{"write", 0}, {"window", 1}, {"entries", 2}, {NULL, 0}};
+static const Word kWords24[] = {{"csa", 0}, {"hca", 1}, {"index_fp8", 2}, {"index_mxfp4", 3}, {NULL, 0}};
+static const Word kWords25[] = {{"mxfp4", 2}, {"fp8", 1}, {NULL, 0}};
 
 static void init_tw_reason(void* given) { tw_reason_init(given); }
 static const Member kMembers_tw_reason[] = {
@@ -149,9 +151,50 @@ static const Struct kStruct_tw_attention_arguments = {
   "AttentionArguments", sizeof(tw_attention_arguments), init_tw_attention_arguments, kMembers_tw_attention_arguments,
   COUNT(kMembers_tw_attention_arguments), names_tw_attention_arguments, &defaults_tw_attention_arguments};
 
+static void init_tw_attention_merge_problem(void* given) { tw_attention_merge_problem_init(given); }
+static const Member kMembers_tw_attention_merge_problem[] = {
+  {"part_dtype", KIND_WORD, offsetof(tw_attention_merge_problem, part_dtype), .words = kWords5},
+  {"out_dtype", KIND_WORD, offsetof(tw_attention_merge_problem, out_dtype), .words = kWords5},
+  {"parts", KIND_I64, offsetof(tw_attention_merge_problem, parts)},
+  {"batch", KIND_I64, offsetof(tw_attention_merge_problem, batch)},
+  {"rows", KIND_I64, offsetof(tw_attention_merge_problem, rows)},
+  {"heads", KIND_I64, offsetof(tw_attention_merge_problem, heads)},
+  {"head_dim", KIND_I64, offsetof(tw_attention_merge_problem, head_dim)},
+  {"has_sink", KIND_FLAG, offsetof(tw_attention_merge_problem, has_sink)},
+  {"has_lse", KIND_FLAG, offsetof(tw_attention_merge_problem, has_lse)},
+  {"part_stride", KIND_I64, offsetof(tw_attention_merge_problem, part_stride)},
+  {"lse_part_stride", KIND_I64, offsetof(tw_attention_merge_problem, lse_part_stride)},
+  {"part_strides", KIND_STRUCT, offsetof(tw_attention_merge_problem, part_strides), .inner = &kStruct_tw_strides},
+  {"out_strides", KIND_STRUCT, offsetof(tw_attention_merge_problem, out_strides), .inner = &kStruct_tw_strides},
+  {"lse_part_strides", KIND_STRUCT, offsetof(tw_attention_merge_problem, lse_part_strides), .inner = &kStruct_tw_strides},
+  {"lse_strides", KIND_STRUCT, offsetof(tw_attention_merge_problem, lse_strides), .inner = &kStruct_tw_strides},
+  {"other_strides", KIND_STRUCT, offsetof(tw_attention_merge_problem, other_strides), .inner = &kStruct_tw_strides},
+  {"lse_other_strides", KIND_STRUCT, offsetof(tw_attention_merge_problem, lse_other_strides), .inner = &kStruct_tw_strides}};
+static PyObject* names_tw_attention_merge_problem[COUNT(kMembers_tw_attention_merge_problem)];
+static tw_attention_merge_problem defaults_tw_attention_merge_problem;
+static const Struct kStruct_tw_attention_merge_problem = {
+  "AttentionMergeProblem", sizeof(tw_attention_merge_problem), init_tw_attention_merge_problem, kMembers_tw_attention_merge_problem,
+  COUNT(kMembers_tw_attention_merge_problem), names_tw_attention_merge_problem, &defaults_tw_attention_merge_problem};
+
+static void init_tw_attention_merge_arguments(void* given) { tw_attention_merge_arguments_init(given); }
+static const Member kMembers_tw_attention_merge_arguments[] = {
+  {"part_out", KIND_INPUT, offsetof(tw_attention_merge_arguments, part_out)},
+  {"part_lse", KIND_INPUT, offsetof(tw_attention_merge_arguments, part_lse), .element = ELEMENT_F32},
+  {"other_out", KIND_INPUT, offsetof(tw_attention_merge_arguments, other_out)},
+  {"other_lse", KIND_INPUT, offsetof(tw_attention_merge_arguments, other_lse), .element = ELEMENT_F32},
+  {"out", KIND_OUTPUT, offsetof(tw_attention_merge_arguments, out)},
+  {"lse", KIND_OUTPUT, offsetof(tw_attention_merge_arguments, lse), .element = ELEMENT_F32},
+  {"sink", KIND_INPUT, offsetof(tw_attention_merge_arguments, sink), .element = ELEMENT_F32},
+  {"stream", KIND_STREAM, offsetof(tw_attention_merge_arguments, stream)}};
+static PyObject* names_tw_attention_merge_arguments[COUNT(kMembers_tw_attention_merge_arguments)];
+static tw_attention_merge_arguments defaults_tw_attention_merge_arguments;
+static const Struct kStruct_tw_attention_merge_arguments = {
+  "AttentionMergeArguments", sizeof(tw_attention_merge_arguments), init_tw_attention_merge_arguments, kMembers_tw_attention_merge_arguments,
+  COUNT(kMembers_tw_attention_merge_arguments), names_tw_attention_merge_arguments, &defaults_tw_attention_merge_arguments};
+
 static void init_tw_attention_prepare_problem(void* given) { tw_attention_prepare_problem_init(given); }
 static const Member kMembers_tw_attention_prepare_problem[] = {
-  {"dtype", KIND_WORD, offsetof(tw_attention_prepare_problem, dtype), .words = kWords5},
+  {"dtype", KIND_WORD, offsetof(tw_attention_prepare_problem, dtype), .words = kWords6},
   {"batch", KIND_I64, offsetof(tw_attention_prepare_problem, batch)},
   {"heads", KIND_I64, offsetof(tw_attention_prepare_problem, heads)},
   {"kv_heads", KIND_I64, offsetof(tw_attention_prepare_problem, kv_heads)},
@@ -171,7 +214,7 @@ static const Member kMembers_tw_attention_prepare_problem[] = {
   {"v_layout", KIND_WORD, offsetof(tw_attention_prepare_problem, v_layout), .words = kWords1},
   {"is_rotated", KIND_FLAG, offsetof(tw_attention_prepare_problem, is_rotated)},
   {"sign_seed", KIND_U64, offsetof(tw_attention_prepare_problem, sign_seed)},
-  {"rope", KIND_WORD, offsetof(tw_attention_prepare_problem, rope), .words = kWords6},
+  {"rope", KIND_WORD, offsetof(tw_attention_prepare_problem, rope), .words = kWords7},
   {"rotary_dim", KIND_I64, offsetof(tw_attention_prepare_problem, rotary_dim)},
   {"rope_positions", KIND_I64, offsetof(tw_attention_prepare_problem, rope_positions)},
   {"has_positions", KIND_FLAG, offsetof(tw_attention_prepare_problem, has_positions)}};
@@ -225,7 +268,7 @@ static const Struct kStruct_tw_attention_operand_sizes = {
 static void init_tw_decode_append(void* given) { tw_decode_append_init(given); }
 static const Member kMembers_tw_decode_append[] = {
   {"is_wanted", KIND_FLAG, offsetof(tw_decode_append, is_wanted)},
-  {"rotary", KIND_WORD, offsetof(tw_decode_append, rotary), .words = kWords6},
+  {"rotary", KIND_WORD, offsetof(tw_decode_append, rotary), .words = kWords7},
   {"rotary_dim", KIND_I64, offsetof(tw_decode_append, rotary_dim)},
   {"max_position", KIND_I64, offsetof(tw_decode_append, max_position)}};
 static PyObject* names_tw_decode_append[COUNT(kMembers_tw_decode_append)];
@@ -236,7 +279,7 @@ static const Struct kStruct_tw_decode_append = {
 
 static void init_tw_attention_decode_problem(void* given) { tw_attention_decode_problem_init(given); }
 static const Member kMembers_tw_attention_decode_problem[] = {
-  {"dtype", KIND_WORD, offsetof(tw_attention_decode_problem, dtype), .words = kWords5},
+  {"dtype", KIND_WORD, offsetof(tw_attention_decode_problem, dtype), .words = kWords6},
   {"kv_dtype", KIND_WORD, offsetof(tw_attention_decode_problem, kv_dtype), .words = kWords3},
   {"batch", KIND_I64, offsetof(tw_attention_decode_problem, batch)},
   {"q_len", KIND_I64, offsetof(tw_attention_decode_problem, q_len)},
@@ -252,7 +295,7 @@ static const Member kMembers_tw_attention_decode_problem[] = {
   {"causal", KIND_FLAG, offsetof(tw_attention_decode_problem, causal)},
   {"window_left", KIND_I64, offsetof(tw_attention_decode_problem, window_left)},
   {"softcap", KIND_F64, offsetof(tw_attention_decode_problem, softcap)},
-  {"descale", KIND_WORD, offsetof(tw_attention_decode_problem, descale), .words = kWords7},
+  {"descale", KIND_WORD, offsetof(tw_attention_decode_problem, descale), .words = kWords8},
   {"has_sink", KIND_FLAG, offsetof(tw_attention_decode_problem, has_sink)},
   {"has_lse", KIND_FLAG, offsetof(tw_attention_decode_problem, has_lse)},
   {"append", KIND_STRUCT, offsetof(tw_attention_decode_problem, append), .inner = &kStruct_tw_decode_append},
@@ -295,14 +338,14 @@ static const Struct kStruct_tw_attention_decode_arguments = {
 
 static void init_tw_linear_weight_source(void* given) { tw_linear_weight_source_init(given); }
 static const Member kMembers_tw_linear_weight_source[] = {
-  {"format", KIND_WORD, offsetof(tw_linear_weight_source, format), .words = kWords8},
-  {"activations", KIND_WORD, offsetof(tw_linear_weight_source, activations), .words = kWords9},
+  {"format", KIND_WORD, offsetof(tw_linear_weight_source, format), .words = kWords9},
+  {"activations", KIND_WORD, offsetof(tw_linear_weight_source, activations), .words = kWords10},
   {"n", KIND_I64, offsetof(tw_linear_weight_source, n)},
   {"k", KIND_I64, offsetof(tw_linear_weight_source, k)},
   {"values", KIND_INPUT, offsetof(tw_linear_weight_source, values)},
   {"scales", KIND_INPUT, offsetof(tw_linear_weight_source, scales)},
-  {"scale_dtype", KIND_WORD, offsetof(tw_linear_weight_source, scale_dtype), .words = kWords10},
-  {"scale_order", KIND_WORD, offsetof(tw_linear_weight_source, scale_order), .words = kWords11},
+  {"scale_dtype", KIND_WORD, offsetof(tw_linear_weight_source, scale_dtype), .words = kWords11},
+  {"scale_order", KIND_WORD, offsetof(tw_linear_weight_source, scale_order), .words = kWords12},
   {"global_scale", KIND_F32, offsetof(tw_linear_weight_source, global_scale)},
   {"is_global_scale_reciprocal", KIND_FLAG, offsetof(tw_linear_weight_source, is_global_scale_reciprocal)},
   {"accepts_any_global_scale", KIND_FLAG, offsetof(tw_linear_weight_source, accepts_any_global_scale)},
@@ -316,8 +359,8 @@ static const Struct kStruct_tw_linear_weight_source = {
 
 static void init_tw_linear_weight_info(void* given) { tw_linear_weight_info_init(given); }
 static const Member kMembers_tw_linear_weight_info[] = {
-  {"format", KIND_WORD, offsetof(tw_linear_weight_info, format), .words = kWords8},
-  {"activations", KIND_WORD, offsetof(tw_linear_weight_info, activations), .words = kWords9},
+  {"format", KIND_WORD, offsetof(tw_linear_weight_info, format), .words = kWords9},
+  {"activations", KIND_WORD, offsetof(tw_linear_weight_info, activations), .words = kWords10},
   {"n", KIND_I64, offsetof(tw_linear_weight_info, n)},
   {"k", KIND_I64, offsetof(tw_linear_weight_info, k)}};
 static PyObject* names_tw_linear_weight_info[COUNT(kMembers_tw_linear_weight_info)];
@@ -329,9 +372,9 @@ static const Struct kStruct_tw_linear_weight_info = {
 static void init_tw_linear_problem(void* given) { tw_linear_problem_init(given); }
 static const Member kMembers_tw_linear_problem[] = {
   {"m", KIND_I64, offsetof(tw_linear_problem, m)},
-  {"x_dtype", KIND_WORD, offsetof(tw_linear_problem, x_dtype), .words = kWords12},
-  {"activation_scales", KIND_WORD, offsetof(tw_linear_problem, activation_scales), .words = kWords13},
-  {"out_dtype", KIND_WORD, offsetof(tw_linear_problem, out_dtype), .words = kWords14},
+  {"x_dtype", KIND_WORD, offsetof(tw_linear_problem, x_dtype), .words = kWords13},
+  {"activation_scales", KIND_WORD, offsetof(tw_linear_problem, activation_scales), .words = kWords14},
+  {"out_dtype", KIND_WORD, offsetof(tw_linear_problem, out_dtype), .words = kWords15},
   {"has_bias", KIND_FLAG, offsetof(tw_linear_problem, has_bias)},
   {"x_stride", KIND_I64, offsetof(tw_linear_problem, x_stride)},
   {"out_stride", KIND_I64, offsetof(tw_linear_problem, out_stride)},
@@ -358,7 +401,7 @@ static const Struct kStruct_tw_linear_arguments = {
 
 static void init_tw_block_scaled_weight_info(void* given) { tw_block_scaled_weight_info_init(given); }
 static const Member kMembers_tw_block_scaled_weight_info[] = {
-  {"format", KIND_WORD, offsetof(tw_block_scaled_weight_info, format), .words = kWords8},
+  {"format", KIND_WORD, offsetof(tw_block_scaled_weight_info, format), .words = kWords9},
   {"n", KIND_I64, offsetof(tw_block_scaled_weight_info, n)},
   {"k", KIND_I64, offsetof(tw_block_scaled_weight_info, k)},
   {"is_gate_up", KIND_FLAG, offsetof(tw_block_scaled_weight_info, is_gate_up)}};
@@ -371,7 +414,7 @@ static const Struct kStruct_tw_block_scaled_weight_info = {
 static void init_tw_block_scaled_problem(void* given) { tw_block_scaled_problem_init(given); }
 static const Member kMembers_tw_block_scaled_problem[] = {
   {"m", KIND_I64, offsetof(tw_block_scaled_problem, m)},
-  {"out_dtype", KIND_WORD, offsetof(tw_block_scaled_problem, out_dtype), .words = kWords15},
+  {"out_dtype", KIND_WORD, offsetof(tw_block_scaled_problem, out_dtype), .words = kWords16},
   {"x_row_bytes", KIND_I64, offsetof(tw_block_scaled_problem, x_row_bytes)},
   {"out_row_bytes", KIND_I64, offsetof(tw_block_scaled_problem, out_row_bytes)},
   {"kernel", KIND_TEXT, offsetof(tw_block_scaled_problem, kernel)},
@@ -401,7 +444,7 @@ static void init_tw_quantize_problem(void* given) { tw_quantize_problem_init(giv
 static const Member kMembers_tw_quantize_problem[] = {
   {"format", KIND_TEXT, offsetof(tw_quantize_problem, format)},
   {"scales", KIND_TEXT, offsetof(tw_quantize_problem, scales)},
-  {"dtype", KIND_WORD, offsetof(tw_quantize_problem, dtype), .words = kWords16},
+  {"dtype", KIND_WORD, offsetof(tw_quantize_problem, dtype), .words = kWords17},
   {"rows", KIND_I64, offsetof(tw_quantize_problem, rows)},
   {"cols", KIND_I64, offsetof(tw_quantize_problem, cols)},
   {"row_stride", KIND_I64, offsetof(tw_quantize_problem, row_stride)},
@@ -452,8 +495,8 @@ static const Struct kStruct_tw_moe_weights_source = {
 
 static void init_tw_moe_weights_info(void* given) { tw_moe_weights_info_init(given); }
 static const Member kMembers_tw_moe_weights_info[] = {
-  {"format", KIND_WORD, offsetof(tw_moe_weights_info, format), .words = kWords8},
-  {"activations", KIND_WORD, offsetof(tw_moe_weights_info, activations), .words = kWords9},
+  {"format", KIND_WORD, offsetof(tw_moe_weights_info, format), .words = kWords9},
+  {"activations", KIND_WORD, offsetof(tw_moe_weights_info, activations), .words = kWords10},
   {"experts", KIND_I64, offsetof(tw_moe_weights_info, experts)},
   {"hidden", KIND_I64, offsetof(tw_moe_weights_info, hidden)},
   {"inter", KIND_I64, offsetof(tw_moe_weights_info, inter)},
@@ -468,8 +511,8 @@ static void init_tw_moe_problem(void* given) { tw_moe_problem_init(given); }
 static const Member kMembers_tw_moe_problem[] = {
   {"tokens", KIND_I64, offsetof(tw_moe_problem, tokens)},
   {"topk", KIND_I64, offsetof(tw_moe_problem, topk)},
-  {"routing", KIND_WORD, offsetof(tw_moe_problem, routing), .words = kWords17},
-  {"score", KIND_WORD, offsetof(tw_moe_problem, score), .words = kWords18},
+  {"routing", KIND_WORD, offsetof(tw_moe_problem, routing), .words = kWords18},
+  {"score", KIND_WORD, offsetof(tw_moe_problem, score), .words = kWords19},
   {"normalize", KIND_FLAG, offsetof(tw_moe_problem, normalize)},
   {"has_bias", KIND_FLAG, offsetof(tw_moe_problem, has_bias)},
   {"route_scale", KIND_F64, offsetof(tw_moe_problem, route_scale)},
@@ -477,7 +520,7 @@ static const Member kMembers_tw_moe_problem[] = {
   {"logits_stride", KIND_I64, offsetof(tw_moe_problem, logits_stride)},
   {"swiglu_limit", KIND_F64, offsetof(tw_moe_problem, swiglu_limit)},
   {"weight_after_down", KIND_FLAG, offsetof(tw_moe_problem, weight_after_down)},
-  {"out_dtype", KIND_WORD, offsetof(tw_moe_problem, out_dtype), .words = kWords14},
+  {"out_dtype", KIND_WORD, offsetof(tw_moe_problem, out_dtype), .words = kWords15},
   {"kernel", KIND_TEXT, offsetof(tw_moe_problem, kernel)},
   {"expected_tokens", KIND_I64, offsetof(tw_moe_problem, expected_tokens)}};
 static PyObject* names_tw_moe_problem[COUNT(kMembers_tw_moe_problem)];
@@ -507,7 +550,7 @@ static const Struct kStruct_tw_moe_arguments = {
 
 static void init_tw_kv_layout(void* given) { tw_kv_layout_init(given); }
 static const Member kMembers_tw_kv_layout[] = {
-  {"format", KIND_WORD, offsetof(tw_kv_layout, format), .words = kWords19},
+  {"format", KIND_WORD, offsetof(tw_kv_layout, format), .words = kWords20},
   {"page_size", KIND_I64, offsetof(tw_kv_layout, page_size)},
   {"num_pages", KIND_I64, offsetof(tw_kv_layout, num_pages)},
   {"page_stride_bytes", KIND_I64, offsetof(tw_kv_layout, page_stride_bytes)}};
@@ -522,7 +565,7 @@ static const Member kMembers_tw_sparse_list[] = {
   {"cache", KIND_STRUCT, offsetof(tw_sparse_list, cache), .inner = &kStruct_tw_kv_layout},
   {"topk", KIND_I64, offsetof(tw_sparse_list, topk)},
   {"index_stride", KIND_I64, offsetof(tw_sparse_list, index_stride)},
-  {"lengths", KIND_WORD, offsetof(tw_sparse_list, lengths), .words = kWords20}};
+  {"lengths", KIND_WORD, offsetof(tw_sparse_list, lengths), .words = kWords21}};
 static PyObject* names_tw_sparse_list[COUNT(kMembers_tw_sparse_list)];
 static tw_sparse_list defaults_tw_sparse_list;
 static const Struct kStruct_tw_sparse_list = {
@@ -580,6 +623,41 @@ static const Struct kStruct_tw_sparse_attention_arguments = {
   "SparseAttentionArguments", sizeof(tw_sparse_attention_arguments), init_tw_sparse_attention_arguments, kMembers_tw_sparse_attention_arguments,
   COUNT(kMembers_tw_sparse_attention_arguments), names_tw_sparse_attention_arguments, &defaults_tw_sparse_attention_arguments};
 
+static void init_tw_mask_lists_problem(void* given) { tw_mask_lists_problem_init(given); }
+static const Member kMembers_tw_mask_lists_problem[] = {
+  {"entry", KIND_WORD, offsetof(tw_mask_lists_problem, entry), .words = kWords22},
+  {"batch", KIND_I64, offsetof(tw_mask_lists_problem, batch)},
+  {"rows", KIND_I64, offsetof(tw_mask_lists_problem, rows)},
+  {"keys", KIND_I64, offsetof(tw_mask_lists_problem, keys)},
+  {"query_block", KIND_I64, offsetof(tw_mask_lists_problem, query_block)},
+  {"key_block", KIND_I64, offsetof(tw_mask_lists_problem, key_block)},
+  {"topk", KIND_I64, offsetof(tw_mask_lists_problem, topk)},
+  {"index_stride", KIND_I64, offsetof(tw_mask_lists_problem, index_stride)},
+  {"mask_batch_bytes", KIND_I64, offsetof(tw_mask_lists_problem, mask_batch_bytes)},
+  {"mask_row_bytes", KIND_I64, offsetof(tw_mask_lists_problem, mask_row_bytes)},
+  {"page_size", KIND_I64, offsetof(tw_mask_lists_problem, page_size)},
+  {"table_stride", KIND_I64, offsetof(tw_mask_lists_problem, table_stride)},
+  {"has_totals", KIND_FLAG, offsetof(tw_mask_lists_problem, has_totals)}};
+static PyObject* names_tw_mask_lists_problem[COUNT(kMembers_tw_mask_lists_problem)];
+static tw_mask_lists_problem defaults_tw_mask_lists_problem;
+static const Struct kStruct_tw_mask_lists_problem = {
+  "MaskListsProblem", sizeof(tw_mask_lists_problem), init_tw_mask_lists_problem, kMembers_tw_mask_lists_problem,
+  COUNT(kMembers_tw_mask_lists_problem), names_tw_mask_lists_problem, &defaults_tw_mask_lists_problem};
+
+static void init_tw_mask_lists_arguments(void* given) { tw_mask_lists_arguments_init(given); }
+static const Member kMembers_tw_mask_lists_arguments[] = {
+  {"mask", KIND_INPUT, offsetof(tw_mask_lists_arguments, mask)},
+  {"indices", KIND_OUTPUT, offsetof(tw_mask_lists_arguments, indices), .element = ELEMENT_I32},
+  {"lengths", KIND_OUTPUT, offsetof(tw_mask_lists_arguments, lengths), .element = ELEMENT_I32},
+  {"totals", KIND_OUTPUT, offsetof(tw_mask_lists_arguments, totals), .element = ELEMENT_I32},
+  {"block_table", KIND_INPUT, offsetof(tw_mask_lists_arguments, block_table), .element = ELEMENT_I32},
+  {"stream", KIND_STREAM, offsetof(tw_mask_lists_arguments, stream)}};
+static PyObject* names_tw_mask_lists_arguments[COUNT(kMembers_tw_mask_lists_arguments)];
+static tw_mask_lists_arguments defaults_tw_mask_lists_arguments;
+static const Struct kStruct_tw_mask_lists_arguments = {
+  "MaskListsArguments", sizeof(tw_mask_lists_arguments), init_tw_mask_lists_arguments, kMembers_tw_mask_lists_arguments,
+  COUNT(kMembers_tw_mask_lists_arguments), names_tw_mask_lists_arguments, &defaults_tw_mask_lists_arguments};
+
 static void init_tw_rope_options(void* given) { tw_rope_options_init(given); }
 static const Member kMembers_tw_rope_options[] = {
   {"theta", KIND_F64, offsetof(tw_rope_options, theta)},
@@ -627,7 +705,7 @@ static const Member kMembers_tw_kv_write_arguments[] = {
   {"q_token_stride", KIND_I64, offsetof(tw_kv_write_arguments, q_token_stride)},
   {"q_head_stride", KIND_I64, offsetof(tw_kv_write_arguments, q_head_stride)},
   {"kv", KIND_INPUT, offsetof(tw_kv_write_arguments, kv)},
-  {"kv_dtype", KIND_WORD, offsetof(tw_kv_write_arguments, kv_dtype), .words = kWords14},
+  {"kv_dtype", KIND_WORD, offsetof(tw_kv_write_arguments, kv_dtype), .words = kWords15},
   {"kv_stride", KIND_I64, offsetof(tw_kv_write_arguments, kv_stride)},
   {"kv_weight", KIND_INPUT, offsetof(tw_kv_write_arguments, kv_weight)},
   {"positions", KIND_INPUT, offsetof(tw_kv_write_arguments, positions), .element = ELEMENT_I32},
@@ -659,7 +737,7 @@ static const Struct kStruct_tw_kv_read_arguments = {
 
 static void init_tw_kv_list_arguments(void* given) { tw_kv_list_arguments_init(given); }
 static const Member kMembers_tw_kv_list_arguments[] = {
-  {"kind", KIND_WORD, offsetof(tw_kv_list_arguments, kind), .words = kWords21},
+  {"kind", KIND_WORD, offsetof(tw_kv_list_arguments, kind), .words = kWords23},
   {"tokens", KIND_I64, offsetof(tw_kv_list_arguments, tokens)},
   {"sequences", KIND_STRUCT, offsetof(tw_kv_list_arguments, sequences), .inner = &kStruct_tw_sequence_batch},
   {"table", KIND_STRUCT, offsetof(tw_kv_list_arguments, table), .inner = &kStruct_tw_sequence_pages},
@@ -714,7 +792,7 @@ static const Struct kStruct_tw_inverse_rope_arguments = {
 
 static void init_tw_compressor_problem(void* given) { tw_compressor_problem_init(given); }
 static const Member kMembers_tw_compressor_problem[] = {
-  {"kind", KIND_WORD, offsetof(tw_compressor_problem, kind), .words = kWords22},
+  {"kind", KIND_WORD, offsetof(tw_compressor_problem, kind), .words = kWords24},
   {"cache", KIND_STRUCT, offsetof(tw_compressor_problem, cache), .inner = &kStruct_tw_kv_layout},
   {"state_slots", KIND_I64, offsetof(tw_compressor_problem, state_slots)},
   {"ring", KIND_I64, offsetof(tw_compressor_problem, ring)},
@@ -750,7 +828,7 @@ static const Struct kStruct_tw_compressor_arguments = {
 
 static void init_tw_indexer_problem(void* given) { tw_indexer_problem_init(given); }
 static const Member kMembers_tw_indexer_problem[] = {
-  {"format", KIND_WORD, offsetof(tw_indexer_problem, format), .words = kWords23},
+  {"format", KIND_WORD, offsetof(tw_indexer_problem, format), .words = kWords25},
   {"heads", KIND_I64, offsetof(tw_indexer_problem, heads)},
   {"topk", KIND_I64, offsetof(tw_indexer_problem, topk)},
   {"ratio", KIND_I64, offsetof(tw_indexer_problem, ratio)},
@@ -774,7 +852,7 @@ static const Member kMembers_tw_indexer_arguments[] = {
   {"q_token_stride", KIND_I64, offsetof(tw_indexer_arguments, q_token_stride)},
   {"q_head_stride", KIND_I64, offsetof(tw_indexer_arguments, q_head_stride)},
   {"weights", KIND_INPUT, offsetof(tw_indexer_arguments, weights)},
-  {"weights_dtype", KIND_WORD, offsetof(tw_indexer_arguments, weights_dtype), .words = kWords14},
+  {"weights_dtype", KIND_WORD, offsetof(tw_indexer_arguments, weights_dtype), .words = kWords15},
   {"weights_stride", KIND_I64, offsetof(tw_indexer_arguments, weights_stride)},
   {"rope", KIND_INPUT, offsetof(tw_indexer_arguments, rope), .element = ELEMENT_F32},
   {"rope_positions", KIND_I64, offsetof(tw_indexer_arguments, rope_positions)},
@@ -797,13 +875,13 @@ static void init_tw_hyper_connection_problem(void* given) { tw_hyper_connection_
 static const Member kMembers_tw_hyper_connection_problem[] = {
   {"tokens", KIND_I64, offsetof(tw_hyper_connection_problem, tokens)},
   {"hidden", KIND_I64, offsetof(tw_hyper_connection_problem, hidden)},
-  {"stream_dtype", KIND_WORD, offsetof(tw_hyper_connection_problem, stream_dtype), .words = kWords14},
+  {"stream_dtype", KIND_WORD, offsetof(tw_hyper_connection_problem, stream_dtype), .words = kWords15},
   {"has_merge", KIND_FLAG, offsetof(tw_hyper_connection_problem, has_merge)},
   {"has_second", KIND_FLAG, offsetof(tw_hyper_connection_problem, has_second)},
   {"has_mix", KIND_FLAG, offsetof(tw_hyper_connection_problem, has_mix)},
   {"is_head", KIND_FLAG, offsetof(tw_hyper_connection_problem, is_head)},
-  {"result_dtype", KIND_WORD, offsetof(tw_hyper_connection_problem, result_dtype), .words = kWords14},
-  {"second_dtype", KIND_WORD, offsetof(tw_hyper_connection_problem, second_dtype), .words = kWords14},
+  {"result_dtype", KIND_WORD, offsetof(tw_hyper_connection_problem, result_dtype), .words = kWords15},
+  {"second_dtype", KIND_WORD, offsetof(tw_hyper_connection_problem, second_dtype), .words = kWords15},
   {"iterations", KIND_I32, offsetof(tw_hyper_connection_problem, iterations)},
   {"eps", KIND_F64, offsetof(tw_hyper_connection_problem, eps)},
   {"norm_eps", KIND_F64, offsetof(tw_hyper_connection_problem, norm_eps)}};
@@ -839,7 +917,7 @@ static const Member kMembers_tw_hyper_embedding_problem[] = {
   {"tokens", KIND_I64, offsetof(tw_hyper_embedding_problem, tokens)},
   {"hidden", KIND_I64, offsetof(tw_hyper_embedding_problem, hidden)},
   {"vocab", KIND_I64, offsetof(tw_hyper_embedding_problem, vocab)},
-  {"stream_dtype", KIND_WORD, offsetof(tw_hyper_embedding_problem, stream_dtype), .words = kWords14}};
+  {"stream_dtype", KIND_WORD, offsetof(tw_hyper_embedding_problem, stream_dtype), .words = kWords15}};
 static PyObject* names_tw_hyper_embedding_problem[COUNT(kMembers_tw_hyper_embedding_problem)];
 static tw_hyper_embedding_problem defaults_tw_hyper_embedding_problem;
 static const Struct kStruct_tw_hyper_embedding_problem = {
@@ -862,7 +940,7 @@ static void init_tw_rms_norm_problem(void* given) { tw_rms_norm_problem_init(giv
 static const Member kMembers_tw_rms_norm_problem[] = {
   {"rows", KIND_I64, offsetof(tw_rms_norm_problem, rows)},
   {"cols", KIND_I64, offsetof(tw_rms_norm_problem, cols)},
-  {"x_dtype", KIND_WORD, offsetof(tw_rms_norm_problem, x_dtype), .words = kWords14},
+  {"x_dtype", KIND_WORD, offsetof(tw_rms_norm_problem, x_dtype), .words = kWords15},
   {"x_stride", KIND_I64, offsetof(tw_rms_norm_problem, x_stride)},
   {"out_stride", KIND_I64, offsetof(tw_rms_norm_problem, out_stride)},
   {"has_weight", KIND_FLAG, offsetof(tw_rms_norm_problem, has_weight)},
@@ -985,6 +1063,55 @@ static const Call kCalls_tw_attention[] = {
     "  v_descale: float32 tensor; scales of e4m3 operands\n"
     "  v_descale_max: float32 tensor; with scales of blocks: [batch, kv_heads]",
    &kStruct_tw_attention_arguments, run_tw_attention}};
+
+static tw_status create_tw_attention_merge(const void* given, const void* problem, void** handle) {
+  return tw_attention_merge_create(given, problem, (tw_attention_merge**)handle);
+}
+static void destroy_tw_attention_merge(void* handle) { tw_attention_merge_destroy(handle); }
+typedef struct inputs_tw_attention_merge {
+  tw_attention_merge_problem problem;
+} inputs_tw_attention_merge;
+static void init_inputs_tw_attention_merge(void* given) { inputs_tw_attention_merge* in = given; tw_attention_merge_problem_init(&in->problem); }
+static const Member kMembers_inputs_tw_attention_merge[] = {
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_attention_merge, problem), .inner = &kStruct_tw_attention_merge_problem}};
+static PyObject* names_inputs_tw_attention_merge[COUNT(kMembers_inputs_tw_attention_merge)];
+static inputs_tw_attention_merge defaults_inputs_tw_attention_merge;
+static const Struct kStruct_inputs_tw_attention_merge = {
+  "AttentionMergeInputs", sizeof(inputs_tw_attention_merge), init_inputs_tw_attention_merge, kMembers_inputs_tw_attention_merge,
+  COUNT(kMembers_inputs_tw_attention_merge), names_inputs_tw_attention_merge, &defaults_inputs_tw_attention_merge};
+static tw_status plan_tw_attention_merge(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_attention_merge* const in = inputs;
+  return tw_attention_merge_plan(device, &in->problem, plan);
+}
+static const char* plan_text_tw_attention_merge(const void* handle) {
+  return tw_attention_merge_plan_text(handle);
+}
+static double bytes_tw_attention_merge(const void* handle) {
+  return tw_attention_merge_bytes(handle);
+}
+static const Query kQueries_tw_attention_merge[] = {
+  {"plan_text", "", .text = plan_text_tw_attention_merge},
+  {"bytes", "", .number = bytes_tw_attention_merge}};
+static const Rule kRules_tw_attention_merge[] = {
+  {.member = 4, .dtype_offset = offsetof(tw_attention_merge_problem, out_dtype), .extents = {{offsetof(tw_attention_merge_problem, batch), 0}, {offsetof(tw_attention_merge_problem, rows), 0}, {offsetof(tw_attention_merge_problem, heads), 0}, {offsetof(tw_attention_merge_problem, head_dim), 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_merge_problem, out_strides), .is_last_contiguous = true},
+  {.member = 2, .dtype_offset = offsetof(tw_attention_merge_problem, part_dtype), .extents = {{offsetof(tw_attention_merge_problem, batch), 0}, {offsetof(tw_attention_merge_problem, rows), 0}, {offsetof(tw_attention_merge_problem, heads), 0}, {offsetof(tw_attention_merge_problem, head_dim), 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_merge_problem, other_strides), .is_last_contiguous = true},
+  {.member = 6, .dtype = TW_F32, .extents = {{offsetof(tw_attention_merge_problem, heads), 0}}, .num_extents = 1}};
+static tw_status run_tw_attention_merge(const void* handle, const void* arguments) {
+  return tw_attention_merge_run(handle, arguments);
+}
+static const Call kCalls_tw_attention_merge[] = {
+  {"run", "AttentionMerge.run", "run($self, /, *, part_out=None, part_lse=None, other_out=None, other_lse=None, out=None, lse=None, sink=None, stream=None)\n"
+    "--\n"
+    "\n"
+    "  part_out: tensor; [parts, batch, rows, heads, head_dim], or the first of two\n"
+    "  part_lse: float32 tensor; [parts, batch, heads, rows], or the first of two\n"
+    "  other_out: tensor; of two parts in memory of their own, the second\n"
+    "  other_lse: float32 tensor\n"
+    "  out: tensor, written; [batch, rows, heads, head_dim]\n"
+    "  lse: float32 tensor, written; [batch, heads, rows]\n"
+    "  sink: float32 tensor; [heads]\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_attention_merge_arguments, run_tw_attention_merge}};
 
 static tw_status create_tw_attention_prepare(const void* given, const void* problem, void** handle) {
   return tw_attention_prepare_create(given, problem, (tw_attention_prepare**)handle);
@@ -1417,6 +1544,49 @@ static const Call kCalls_tw_sparse_attention[] = {
     "  reuses_schedule: 1: the workspace holds the schedule of the same lengths\n"
     "  stream: None: PyTorch's current stream, else the default one",
    &kStruct_tw_sparse_attention_arguments, run_tw_sparse_attention}};
+
+static tw_status create_tw_mask_lists(const void* given, const void* problem, void** handle) {
+  return tw_mask_lists_create(given, problem, (tw_mask_lists**)handle);
+}
+static void destroy_tw_mask_lists(void* handle) { tw_mask_lists_destroy(handle); }
+typedef struct inputs_tw_mask_lists {
+  tw_mask_lists_problem problem;
+} inputs_tw_mask_lists;
+static void init_inputs_tw_mask_lists(void* given) { inputs_tw_mask_lists* in = given; tw_mask_lists_problem_init(&in->problem); }
+static const Member kMembers_inputs_tw_mask_lists[] = {
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_mask_lists, problem), .inner = &kStruct_tw_mask_lists_problem}};
+static PyObject* names_inputs_tw_mask_lists[COUNT(kMembers_inputs_tw_mask_lists)];
+static inputs_tw_mask_lists defaults_inputs_tw_mask_lists;
+static const Struct kStruct_inputs_tw_mask_lists = {
+  "MaskListsInputs", sizeof(inputs_tw_mask_lists), init_inputs_tw_mask_lists, kMembers_inputs_tw_mask_lists,
+  COUNT(kMembers_inputs_tw_mask_lists), names_inputs_tw_mask_lists, &defaults_inputs_tw_mask_lists};
+static tw_status plan_tw_mask_lists(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_mask_lists* const in = inputs;
+  return tw_mask_lists_plan(device, &in->problem, plan);
+}
+static const char* plan_text_tw_mask_lists(const void* handle) {
+  return tw_mask_lists_plan_text(handle);
+}
+static double bytes_tw_mask_lists(const void* handle) {
+  return tw_mask_lists_bytes(handle);
+}
+static const Query kQueries_tw_mask_lists[] = {
+  {"plan_text", "", .text = plan_text_tw_mask_lists},
+  {"bytes", "", .number = bytes_tw_mask_lists}};
+static tw_status run_tw_mask_lists(const void* handle, const void* arguments) {
+  return tw_mask_lists_run(handle, arguments);
+}
+static const Call kCalls_tw_mask_lists[] = {
+  {"run", "MaskLists.run", "run($self, /, *, mask=None, indices=None, lengths=None, totals=None, block_table=None, stream=None)\n"
+    "--\n"
+    "\n"
+    "  mask: tensor; [batch, ceil(rows / query_block), ceil(keys / key_block)] entries\n"
+    "  indices: int32 tensor, written; [batch, rows, topk]; -1 behind the last key\n"
+    "  lengths: int32 tensor, written; [batch, rows]: keys of a list, at most topk\n"
+    "  totals: int32 tensor, written; [batch, rows]: keys that the mask shows\n"
+    "  block_table: int32 tensor; [batch, ceil(keys / page_size)]\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_mask_lists_arguments, run_tw_mask_lists}};
 
 static tw_status create_tw_kv_cache(const void* given, const void* problem, void** handle) {
   return tw_kv_cache_create(given, problem, (tw_kv_cache**)handle);
@@ -1892,6 +2062,32 @@ const Class kClasses[] = {
     "Device", &kStruct_tw_attention_problem, &kStruct_inputs_tw_attention, plan_tw_attention,
     create_tw_attention, destroy_tw_attention,
     kQueries_tw_attention, COUNT(kQueries_tw_attention), kRules_tw_attention, COUNT(kRules_tw_attention), kCalls_tw_attention, COUNT(kCalls_tw_attention)},
+  {"AttentionMerge",
+    "AttentionMerge(device, /, *, part_dtype='f32', out_dtype='f32', parts=2, batch=1, rows=0, heads=1, head_dim=0, has_sink=False, has_lse=False, part_stride=0, lse_part_stride=0, part_strides=None, out_strides=None, lse_part_strides=None, lse_strides=None, other_strides=None, lse_other_strides=None)\n"
+    "--\n"
+    "\n"
+    "Partial results of attention over parts of the keys, merged into that over all of them.\n"
+    "\n"
+    "  part_dtype: 'f32', 'bf16', 'f16'; of parts\n"
+    "  out_dtype: 'f32', 'bf16', 'f16'\n"
+    "  parts: 1 to 1024\n"
+    "  batch\n"
+    "  rows\n"
+    "  heads\n"
+    "  head_dim: a multiple of 8 up to 4096\n"
+    "  has_sink\n"
+    "  has_lse\n"
+    "  part_stride: elements from part to part; 0: contiguous\n"
+    "  lse_part_stride: elements from part to part; 0: contiguous\n"
+    "  part_strides: {batch, row, head}\n"
+    "  out_strides: {batch, row, head}\n"
+    "  lse_part_strides: {batch, row, head}; all 0: contiguous, [.., heads, rows]\n"
+    "  lse_strides: {batch, row, head}; all 0: contiguous, [.., heads, rows]\n"
+    "  other_strides: {batch, row, head}; of a second part elsewhere; all 0: as the first\n"
+    "  lse_other_strides: {batch, row, head}; of a second part elsewhere; all 0: as the first",
+    "Device", &kStruct_tw_attention_merge_problem, &kStruct_inputs_tw_attention_merge, plan_tw_attention_merge,
+    create_tw_attention_merge, destroy_tw_attention_merge,
+    kQueries_tw_attention_merge, COUNT(kQueries_tw_attention_merge), kRules_tw_attention_merge, COUNT(kRules_tw_attention_merge), kCalls_tw_attention_merge, COUNT(kCalls_tw_attention_merge)},
   {"AttentionPrepare",
     "AttentionPrepare(device, /, *, dtype='bf16', batch=1, heads=1, kv_heads=1, q_len=0, kv_len=0, head_dim=0, is_packed=False, total_q=0, total_kv=0, q_strides=None, k_strides=None, v_strides=None, q8_strides=None, k8_strides=None, v8_strides=None, scales='block', v_layout='columns', is_rotated=True, sign_seed=0, rope='none', rotary_dim=0, rope_positions=0, has_positions=False)\n"
     "--\n"
@@ -2063,6 +2259,28 @@ const Class kClasses[] = {
     "Device", &kStruct_tw_sparse_attention_problem, &kStruct_inputs_tw_sparse_attention, plan_tw_sparse_attention,
     create_tw_sparse_attention, destroy_tw_sparse_attention,
     kQueries_tw_sparse_attention, COUNT(kQueries_tw_sparse_attention), kRules_tw_sparse_attention, COUNT(kRules_tw_sparse_attention), kCalls_tw_sparse_attention, COUNT(kCalls_tw_sparse_attention)},
+  {"MaskLists",
+    "MaskLists(device, /, *, entry='bytes', batch=1, rows=0, keys=0, query_block=1, key_block=1, topk=0, index_stride=0, mask_batch_bytes=0, mask_row_bytes=0, page_size=0, table_stride=0, has_totals=False)\n"
+    "--\n"
+    "\n"
+    "Masks of keys made into lists of them.\n"
+    "\n"
+    "  entry: 'bytes', 'bits'\n"
+    "  batch\n"
+    "  rows\n"
+    "  keys\n"
+    "  query_block: rows that share an entry\n"
+    "  key_block: keys that share an entry\n"
+    "  topk: entries of a list\n"
+    "  index_stride: elements from list to list; 0: topk\n"
+    "  mask_batch_bytes: strides; 0: contiguous\n"
+    "  mask_row_bytes: strides; 0: contiguous\n"
+    "  page_size: 0: indices are keys, else slots of a paged cache\n"
+    "  table_stride: elements from batch to batch; 0: contiguous\n"
+    "  has_totals",
+    "Device", &kStruct_tw_mask_lists_problem, &kStruct_inputs_tw_mask_lists, plan_tw_mask_lists,
+    create_tw_mask_lists, destroy_tw_mask_lists,
+    kQueries_tw_mask_lists, COUNT(kQueries_tw_mask_lists), NULL, 0, kCalls_tw_mask_lists, COUNT(kCalls_tw_mask_lists)},
   {"KvCache",
     "KvCache(device, /, *, format='fp8', page_size=64, num_pages=0, page_stride_bytes=0)\n"
     "--\n"
@@ -2177,6 +2395,8 @@ const Struct* const kStructs[] = {
   &kStruct_tw_fp8_options,
   &kStruct_tw_attention_problem,
   &kStruct_tw_attention_arguments,
+  &kStruct_tw_attention_merge_problem,
+  &kStruct_tw_attention_merge_arguments,
   &kStruct_tw_attention_prepare_problem,
   &kStruct_tw_attention_prepare_arguments,
   &kStruct_tw_attention_operand_sizes,
@@ -2201,6 +2421,8 @@ const Struct* const kStructs[] = {
   &kStruct_tw_sparse_attention_problem,
   &kStruct_tw_sparse_list_arguments,
   &kStruct_tw_sparse_attention_arguments,
+  &kStruct_tw_mask_lists_problem,
+  &kStruct_tw_mask_lists_arguments,
   &kStruct_tw_rope_options,
   &kStruct_tw_sequence_batch,
   &kStruct_tw_sequence_pages,
@@ -2220,6 +2442,7 @@ const Struct* const kStructs[] = {
   &kStruct_tw_rms_norm_problem,
   &kStruct_tw_rms_norm_arguments,
   &kStruct_inputs_tw_attention,
+  &kStruct_inputs_tw_attention_merge,
   &kStruct_inputs_tw_attention_prepare,
   &kStruct_inputs_tw_attention_decode,
   &kStruct_inputs_tw_linear,
@@ -2227,6 +2450,7 @@ const Struct* const kStructs[] = {
   &kStruct_inputs_tw_quantize,
   &kStruct_inputs_tw_moe,
   &kStruct_inputs_tw_sparse_attention,
+  &kStruct_inputs_tw_mask_lists,
   &kStruct_inputs_tw_kv_cache,
   &kStruct_inputs_tw_inverse_rope,
   &kStruct_inputs_tw_compressor,
@@ -2239,6 +2463,7 @@ const int kNumStructs = COUNT(kStructs);
 
 _Static_assert(sizeof(tw_attention_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_attention_decode_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_attention_merge_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_attention_prepare_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_block_scaled_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_compressor_arguments) <= sizeof(AnyArguments), "make it larger");
@@ -2250,6 +2475,7 @@ _Static_assert(sizeof(tw_kv_list_arguments) <= sizeof(AnyArguments), "make it la
 _Static_assert(sizeof(tw_kv_read_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_kv_write_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_linear_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_mask_lists_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_moe_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_quantize_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_rms_norm_arguments) <= sizeof(AnyArguments), "make it larger");

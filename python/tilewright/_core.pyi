@@ -574,6 +574,79 @@ class Attention(Operator):
         """
         ...
 
+class AttentionMerge(Operator):
+    """Partial results of attention over parts of the keys, merged into that over all of them.
+
+      part_dtype: 'f32', 'bf16', 'f16'; of parts
+      out_dtype: 'f32', 'bf16', 'f16'
+      parts: 1 to 1024
+      batch
+      rows
+      heads
+      head_dim: a multiple of 8 up to 4096
+      has_sink
+      has_lse
+      part_stride: elements from part to part; 0: contiguous
+      lse_part_stride: elements from part to part; 0: contiguous
+      part_strides: {batch, row, head}
+      out_strides: {batch, row, head}
+      lse_part_strides: {batch, row, head}; all 0: contiguous, [.., heads, rows]
+      lse_strides: {batch, row, head}; all 0: contiguous, [.., heads, rows]
+      other_strides: {batch, row, head}; of a second part elsewhere; all 0: as the first
+      lse_other_strides: {batch, row, head}; of a second part elsewhere; all 0: as the first
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        part_dtype: Literal["f32", "bf16", "f16"] | DType = 'f32',
+        out_dtype: Literal["f32", "bf16", "f16"] | DType = 'f32',
+        parts: int = 2,
+        batch: int = 1,
+        rows: int = 0,
+        heads: int = 1,
+        head_dim: int = 0,
+        has_sink: bool = False,
+        has_lse: bool = False,
+        part_stride: int = 0,
+        lse_part_stride: int = 0,
+        part_strides: Strides | tuple[Any, ...] = ...,
+        out_strides: Strides | tuple[Any, ...] = ...,
+        lse_part_strides: Strides | tuple[Any, ...] = ...,
+        lse_strides: Strides | tuple[Any, ...] = ...,
+        other_strides: Strides | tuple[Any, ...] = ...,
+        lse_other_strides: Strides | tuple[Any, ...] = ...,
+    ) -> Self: ...
+    @property
+    def plan_text(self) -> str:
+        ...
+    @property
+    def bytes(self) -> float:
+        ...
+    def run(
+        self,
+        *,
+        part_out: Tensor | None = None,
+        part_lse: Tensor | None = None,
+        other_out: Tensor | None = None,
+        other_lse: Tensor | None = None,
+        out: Tensor | None = None,
+        lse: Tensor | None = None,
+        sink: Tensor | None = None,
+        stream: Stream | None = None,
+    ) -> None:
+        """part_out: tensor; [parts, batch, rows, heads, head_dim], or the first of two
+        part_lse: float32 tensor; [parts, batch, heads, rows], or the first of two
+        other_out: tensor; of two parts in memory of their own, the second
+        other_lse: float32 tensor
+        out: tensor, written; [batch, rows, heads, head_dim]
+        lse: float32 tensor, written; [batch, heads, rows]
+        sink: float32 tensor; [heads]
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+
 class AttentionPrepare(Operator):
     """E4m3 operands of attention: rotated, scaled, quantised.
 
@@ -1174,6 +1247,67 @@ class SparseAttention(Operator):
         """
         ...
 
+class MaskLists(Operator):
+    """Masks of keys made into lists of them.
+
+      entry: 'bytes', 'bits'
+      batch
+      rows
+      keys
+      query_block: rows that share an entry
+      key_block: keys that share an entry
+      topk: entries of a list
+      index_stride: elements from list to list; 0: topk
+      mask_batch_bytes: strides; 0: contiguous
+      mask_row_bytes: strides; 0: contiguous
+      page_size: 0: indices are keys, else slots of a paged cache
+      table_stride: elements from batch to batch; 0: contiguous
+      has_totals
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        entry: Literal["bytes", "bits"] = 'bytes',
+        batch: int = 1,
+        rows: int = 0,
+        keys: int = 0,
+        query_block: int = 1,
+        key_block: int = 1,
+        topk: int = 0,
+        index_stride: int = 0,
+        mask_batch_bytes: int = 0,
+        mask_row_bytes: int = 0,
+        page_size: int = 0,
+        table_stride: int = 0,
+        has_totals: bool = False,
+    ) -> Self: ...
+    @property
+    def plan_text(self) -> str:
+        ...
+    @property
+    def bytes(self) -> float:
+        ...
+    def run(
+        self,
+        *,
+        mask: Tensor | None = None,
+        indices: Tensor | None = None,
+        lengths: Tensor | None = None,
+        totals: Tensor | None = None,
+        block_table: Tensor | None = None,
+        stream: Stream | None = None,
+    ) -> None:
+        """mask: tensor; [batch, ceil(rows / query_block), ceil(keys / key_block)] entries
+        indices: int32 tensor, written; [batch, rows, topk]; -1 behind the last key
+        lengths: int32 tensor, written; [batch, rows]: keys of a list, at most topk
+        totals: int32 tensor, written; [batch, rows]: keys that the mask shows
+        block_table: int32 tensor; [batch, ceil(keys / page_size)]
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+
 class KvCache(Operator):
     """Rows of a paged cache: written, read, listed for attention.
 
@@ -1629,6 +1763,7 @@ __all__ = [
     "BlockScaledWeight",
     "MoeWeights",
     "Attention",
+    "AttentionMerge",
     "AttentionPrepare",
     "AttentionDecode",
     "Linear",
@@ -1636,6 +1771,7 @@ __all__ = [
     "Quantize",
     "Moe",
     "SparseAttention",
+    "MaskLists",
     "KvCache",
     "InverseRope",
     "Compressor",

@@ -3,12 +3,14 @@
 // --gtest_filter='PlanText.*', and read the difference.
 #include "tilewright/attention.h"
 #include "tilewright/attention_decode.h"
+#include "tilewright/attention_merge.h"
 #include "tilewright/attention_prepare.h"
 #include "tilewright/block_scaled_linear.h"
 #include "tilewright/compressor.h"
 #include "tilewright/hyper_connection.h"
 #include "tilewright/indexer.h"
 #include "tilewright/linear.h"
+#include "tilewright/mask_lists.h"
 #include "tilewright/moe.h"
 #include "tilewright/quantize.h"
 #include "tilewright/sparse_attention.h"
@@ -117,6 +119,24 @@ TEST_F(PlanText, Attention) {
   golden.add("H200, no such kernel", on(h200(), attention(256, 128), "k9"));
   golden.add("B200, 4096 tokens", on(b200(), attention(4096, 128)));
   golden.add_summary("B200, head_dim 256, in short", on(b200(), attention(4096, 256)));
+  golden.check();
+}
+
+TEST_F(PlanText, AttentionMergeAndMaskLists) {
+  Golden golden("attention_merge");
+  const AttentionMergeProblem merge = {
+      .parts = 8, .rows = 500, .heads = 8, .head_dim = 128, .has_sink = true, .has_lse = true};
+  AttentionMergeProblem wrong = merge;
+  wrong.head_dim = 100, wrong.parts = 0;
+  golden.add("H200, 8 parts", [&] { return plan_attention_merge(h200(), merge); });
+  golden.add("B200, 8 parts", [&] { return plan_attention_merge(b200(), merge); });
+  golden.add("H200, no parts", [&] { return plan_attention_merge(h200(), wrong); });
+  const MaskListsProblem lists = {
+      .batch = 2, .rows = 500, .keys = 9000, .key_block = 64, .topk = 2048, .page_size = 64};
+  MaskListsProblem bits = lists;
+  bits.entry = MaskEntry::kBits, bits.page_size = 0, bits.key_block = 1, bits.query_block = 128;
+  golden.add("H200, bytes, slots", [&] { return plan_mask_lists(h200(), lists); });
+  golden.add("B200, bits", [&] { return plan_mask_lists(b200(), bits); });
   golden.check();
 }
 

@@ -35,6 +35,8 @@ FILES = ("device", "plan", "attention", "linear", "deepseek_v4", "layout", "form
 FOLDER = pathlib.Path(__file__).resolve().parent
 # Generated sources: one file a family, of these sections. Others declare functions alone.
 FAMILIES = {"Plans": "plan", "Attention": "attention", "Preparing e4m3 operands of attention": "attention",
+            "Merging partial results of attention": "attention",
+            "Lists of the keys that a mask shows": "sparse_attention",
             "Decode attention": "decode", "Linear layers": "linear", "Block-scaled linear layers": "linear",
             "Quantising": "quantize", "Mixture of experts": "moe",
             "DeepSeek-V4: sparse attention over paged caches": "sparse_attention",

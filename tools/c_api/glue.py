@@ -3,9 +3,10 @@
 from .description import Operator, Struct
 from .header import operator_functions, plan_inputs
 
-HEADERS = {"plan": (), "attention": ("attention", "attention_prepare"), "decode": ("attention_decode",),
+HEADERS = {"plan": (), "attention": ("attention", "attention_merge", "attention_prepare"),
+           "decode": ("attention_decode",),
            "linear": ("block_scaled_linear", "linear"), "quantize": ("quantize",), "moe": ("moe",),
-           "sparse_attention": ("sparse_attention",), "cache": ("cache_writer", "compressor"),
+           "sparse_attention": ("mask_lists", "sparse_attention"), "cache": ("cache_writer", "compressor"),
            "indexer": ("indexer",), "hyper_connection": ("hyper_connection",)}
 
 CONVERT_BEGIN = """// clang-format off

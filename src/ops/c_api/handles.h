@@ -11,6 +11,10 @@ struct tw_attention : tilewright::c_api::Made<tilewright::Attention> {
   using Made::Made;
 };
 
+struct tw_attention_merge : tilewright::c_api::Made<tilewright::AttentionMerge> {
+  using Made::Made;
+};
+
 struct tw_attention_prepare : tilewright::c_api::Made<tilewright::AttentionPrepare> {
   using Made::Made;
 };
@@ -36,6 +40,10 @@ struct tw_moe : tilewright::c_api::Made<tilewright::Moe> {
 };
 
 struct tw_sparse_attention : tilewright::c_api::Made<tilewright::SparseAttention> {
+  using Made::Made;
+};
+
+struct tw_mask_lists : tilewright::c_api::Made<tilewright::MaskLists> {
   using Made::Made;
 };
 

@@ -100,6 +100,40 @@ static int check_prepare(const tw_device* device) {
   return 0;
 }
 
+static int check_merge_and_lists(const tw_device* device) {
+  tw_attention_merge* merge = NULL;
+  tw_attention_merge_problem problem;
+  tw_attention_merge_arguments arguments;
+  tw_mask_lists* lists = NULL;
+  tw_mask_lists_problem masks;
+  memset(&problem, 0, sizeof problem);
+  CHECK(tw_attention_merge_create(device, &problem, &merge) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "tw_attention_merge_problem_init") != NULL);
+  tw_attention_merge_problem_init(&problem);
+  CHECK(problem.part_dtype == TW_F32 && problem.out_dtype == TW_BF16 && problem.parts == 2);
+  problem.head_dim = 12;
+  CHECK(tw_attention_merge_create(device, &problem, &merge) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "head_dim = 12; expected a multiple of 8") != NULL);
+  problem.head_dim = 40;
+  problem.rows = 3;
+  CHECK(tw_attention_merge_create(device, &problem, &merge) == TW_OK);
+  CHECK(strstr(tw_attention_merge_plan_text(merge), "2 parts of F32 to BF16") != NULL);
+  tw_attention_merge_arguments_init(&arguments);
+  CHECK(tw_attention_merge_run(merge, &arguments) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "the address of part_out is null") != NULL);
+  tw_attention_merge_destroy(merge);
+  tw_mask_lists_problem_init(&masks);
+  CHECK(masks.entry == TW_MASK_ENTRY_BYTES && masks.query_block == 1 && masks.key_block == 1);
+  CHECK(tw_mask_lists_create(device, &masks, &lists) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "topk = 0; expected 1 to") != NULL);
+  masks.topk = 5;
+  masks.entry = TW_MASK_ENTRY_BITS;
+  CHECK(tw_mask_lists_create(device, &masks, &lists) == TW_OK);
+  CHECK(strstr(tw_mask_lists_plan_text(lists), "rows of bits") != NULL);
+  tw_mask_lists_destroy(lists);
+  return 0;
+}
+
 static int check_decode_refusals(const tw_device* device) {
   tw_attention_decode* decode = NULL;
   tw_attention_decode_problem problem;
@@ -185,6 +219,7 @@ static int check_all(const tw_device* device) {
   LOOK_UP(set_context, cu_ctx_set_current, "cuCtxSetCurrent");
   CHECK(cu_ctx_set_current(tw_device_context(device)) == 0);
   line = check_prepare_refusals(device);
+  if (line == 0) line = check_merge_and_lists(device);
   if (line == 0) line = check_prepare(device);
   if (line == 0) line = check_decode_refusals(device);
   if (line == 0) line = check_decode(device);

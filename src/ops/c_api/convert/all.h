@@ -6,11 +6,11 @@
 
 #include "ops/c_api/convert/plan.h"
 #include "ops/c_api/convert/attention.h"
+#include "ops/c_api/convert/sparse_attention.h"
 #include "ops/c_api/convert/decode.h"
 #include "ops/c_api/convert/linear.h"
 #include "ops/c_api/convert/quantize.h"
 #include "ops/c_api/convert/moe.h"
-#include "ops/c_api/convert/sparse_attention.h"
 #include "ops/c_api/convert/cache.h"
 #include "ops/c_api/convert/indexer.h"
 #include "ops/c_api/convert/hyper_connection.h"

@@ -6,6 +6,7 @@
 
 #include "ops/c_api/convert/versions.h"
 #include "tilewright/attention.h"
+#include "tilewright/attention_merge.h"
 #include "tilewright/attention_prepare.h"
 #include "tilewright/tilewright.h"
 
@@ -128,6 +129,73 @@ inline void assign(const tw_attention_arguments& c, AttentionArguments& p, const
   p.k_descale = c.k_descale;
   p.v_descale = c.v_descale;
   p.v_descale_max = c.v_descale_max;
+}
+
+template <>
+struct Version<tw_attention_merge_problem> {
+  using Cpp = AttentionMergeProblem;
+  static constexpr const char* kName = "tw_attention_merge_problem";
+  static constexpr Inner kInner[] = {{offsetof(tw_attention_merge_problem, part_strides), &Version<tw_strides>::kShape, "part_strides"}, {offsetof(tw_attention_merge_problem, out_strides), &Version<tw_strides>::kShape, "out_strides"}, {offsetof(tw_attention_merge_problem, lse_part_strides), &Version<tw_strides>::kShape, "lse_part_strides"}, {offsetof(tw_attention_merge_problem, lse_strides), &Version<tw_strides>::kShape, "lse_strides"}, {offsetof(tw_attention_merge_problem, other_strides), &Version<tw_strides>::kShape, "other_strides"}, {offsetof(tw_attention_merge_problem, lse_other_strides), &Version<tw_strides>::kShape, "lse_other_strides"}};
+  static constexpr Shape kShape = {kName, sizeof(tw_attention_merge_problem), kInner};
+  static tw_attention_merge_problem defaults() {
+    tw_attention_merge_problem c = {};
+    c.struct_bytes = sizeof c;
+    c.part_dtype = TW_F32;
+    c.out_dtype = TW_F32;
+    c.parts = 2;
+    c.batch = 1;
+    c.heads = 1;
+    c.part_strides = Version<tw_strides>::defaults();
+    c.out_strides = Version<tw_strides>::defaults();
+    c.lse_part_strides = Version<tw_strides>::defaults();
+    c.lse_strides = Version<tw_strides>::defaults();
+    c.other_strides = Version<tw_strides>::defaults();
+    c.lse_other_strides = Version<tw_strides>::defaults();
+    return c;
+  }
+};
+
+inline void assign(const tw_attention_merge_problem& c, AttentionMergeProblem& p, const Where& at) {
+  p.part_dtype = choose<DType>(c.part_dtype, {{TW_F32, DType::kF32, "TW_F32"}, {TW_BF16, DType::kBF16, "TW_BF16"}, {TW_F16, DType::kF16, "TW_F16"}}, at, "part_dtype");
+  p.out_dtype = choose<DType>(c.out_dtype, {{TW_F32, DType::kF32, "TW_F32"}, {TW_BF16, DType::kBF16, "TW_BF16"}, {TW_F16, DType::kF16, "TW_F16"}}, at, "out_dtype");
+  p.parts = c.parts;
+  p.batch = c.batch;
+  p.rows = c.rows;
+  p.heads = c.heads;
+  p.head_dim = c.head_dim;
+  p.has_sink = c.has_sink != 0;
+  p.has_lse = c.has_lse != 0;
+  p.part_stride = c.part_stride;
+  p.lse_part_stride = c.lse_part_stride;
+  assign(c.part_strides, p.part_strides, at.in("part_strides"));
+  assign(c.out_strides, p.out_strides, at.in("out_strides"));
+  assign(c.lse_part_strides, p.lse_part_strides, at.in("lse_part_strides"));
+  assign(c.lse_strides, p.lse_strides, at.in("lse_strides"));
+  assign(c.other_strides, p.other_strides, at.in("other_strides"));
+  assign(c.lse_other_strides, p.lse_other_strides, at.in("lse_other_strides"));
+}
+
+template <>
+struct Version<tw_attention_merge_arguments> {
+  using Cpp = AttentionMergeArguments;
+  static constexpr const char* kName = "tw_attention_merge_arguments";
+  static constexpr Shape kShape = {kName, sizeof(tw_attention_merge_arguments), {}};
+  static tw_attention_merge_arguments defaults() {
+    tw_attention_merge_arguments c = {};
+    c.struct_bytes = sizeof c;
+    return c;
+  }
+};
+
+inline void assign(const tw_attention_merge_arguments& c, AttentionMergeArguments& p, const Where&) {
+  p.part_out = c.part_out;
+  p.part_lse = c.part_lse;
+  p.other_out = c.other_out;
+  p.other_lse = c.other_lse;
+  p.out = c.out;
+  p.lse = c.lse;
+  p.sink = c.sink;
+  p.stream = c.stream;
 }
 
 template <>

@@ -6,6 +6,7 @@
 
 #include "ops/c_api/convert/attention.h"
 #include "ops/c_api/convert/versions.h"
+#include "tilewright/mask_lists.h"
 #include "tilewright/sparse_attention.h"
 #include "tilewright/tilewright.h"
 
@@ -135,6 +136,58 @@ inline void assign(const tw_sparse_attention_arguments& c, SparseAttentionArgume
   p.sink = c.sink;
   p.workspace = c.workspace;
   p.reuses_schedule = c.reuses_schedule != 0;
+  p.stream = c.stream;
+}
+
+template <>
+struct Version<tw_mask_lists_problem> {
+  using Cpp = MaskListsProblem;
+  static constexpr const char* kName = "tw_mask_lists_problem";
+  static constexpr Shape kShape = {kName, sizeof(tw_mask_lists_problem), {}};
+  static tw_mask_lists_problem defaults() {
+    tw_mask_lists_problem c = {};
+    c.struct_bytes = sizeof c;
+    c.batch = 1;
+    c.query_block = 1;
+    c.key_block = 1;
+    return c;
+  }
+};
+
+inline void assign(const tw_mask_lists_problem& c, MaskListsProblem& p, const Where& at) {
+  p.entry = choose<MaskEntry>(c.entry, {{TW_MASK_ENTRY_BYTES, MaskEntry::kBytes, "TW_MASK_ENTRY_BYTES"}, {TW_MASK_ENTRY_BITS, MaskEntry::kBits, "TW_MASK_ENTRY_BITS"}}, at, "entry");
+  p.batch = c.batch;
+  p.rows = c.rows;
+  p.keys = c.keys;
+  p.query_block = c.query_block;
+  p.key_block = c.key_block;
+  p.topk = c.topk;
+  p.index_stride = c.index_stride;
+  p.mask_batch_bytes = c.mask_batch_bytes;
+  p.mask_row_bytes = c.mask_row_bytes;
+  p.page_size = c.page_size;
+  p.table_stride = c.table_stride;
+  p.has_totals = c.has_totals != 0;
+}
+
+template <>
+struct Version<tw_mask_lists_arguments> {
+  using Cpp = MaskListsArguments;
+  static constexpr const char* kName = "tw_mask_lists_arguments";
+  static constexpr Shape kShape = {kName, sizeof(tw_mask_lists_arguments), {}};
+  static tw_mask_lists_arguments defaults() {
+    tw_mask_lists_arguments c = {};
+    c.struct_bytes = sizeof c;
+    return c;
+  }
+};
+
+inline void assign(const tw_mask_lists_arguments& c, MaskListsArguments& p, const Where&) {
+  p.mask = c.mask;
+  p.indices = c.indices;
+  p.lengths = c.lengths;
+  p.totals = c.totals;
+  p.block_table = c.block_table;
   p.stream = c.stream;
 }
 

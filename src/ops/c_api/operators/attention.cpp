@@ -23,6 +23,14 @@ void tw_attention_arguments_set_defaults(tw_attention_arguments* given) {
   c_api::set_defaults(given);
 }
 
+void tw_attention_merge_problem_set_defaults(tw_attention_merge_problem* given) {
+  c_api::set_defaults(given);
+}
+
+void tw_attention_merge_arguments_set_defaults(tw_attention_merge_arguments* given) {
+  c_api::set_defaults(given);
+}
+
 void tw_attention_prepare_problem_set_defaults(tw_attention_prepare_problem* given) {
   c_api::set_defaults(given);
 }
@@ -65,6 +73,30 @@ double tw_attention_flops(const tw_attention* attention) {
 
 tw_status tw_attention_run(const tw_attention* attention, const tw_attention_arguments* arguments) {
   return c_api::call("tw_attention_run", attention, "attention", arguments, [](const auto& op, const auto& a) { op.run(a); });
+}
+
+tw_status tw_attention_merge_create(const tw_device* device, const tw_attention_merge_problem* problem, tw_attention_merge** merge) {
+  return c_api::create_on("tw_attention_merge_create", device, "device", problem, "problem", merge, "merge");
+}
+
+tw_status tw_attention_merge_plan(const tw_device* device, const tw_attention_merge_problem* problem, tw_plan** plan) {
+  return c_api::plan("tw_attention_merge_plan", device, plan, [](const auto&... given) { return tilewright::plan_attention_merge(given...); }, c_api::Given<tw_attention_merge_problem>{problem, "problem"});
+}
+
+void tw_attention_merge_destroy(tw_attention_merge* merge) {
+  delete merge;
+}
+
+const char* tw_attention_merge_plan_text(const tw_attention_merge* merge) {
+  return c_api::plan_text(merge);
+}
+
+double tw_attention_merge_bytes(const tw_attention_merge* merge) {
+  return merge == nullptr ? 0 : merge->op.plan().bytes;
+}
+
+tw_status tw_attention_merge_run(const tw_attention_merge* merge, const tw_attention_merge_arguments* arguments) {
+  return c_api::call("tw_attention_merge_run", merge, "merge", arguments, [](const auto& op, const auto& a) { op.run(a); });
 }
 
 tw_status tw_attention_prepare_create(const tw_device* device, const tw_attention_prepare_problem* problem, tw_attention_prepare** prepare) {

@@ -27,6 +27,14 @@ void tw_sparse_attention_arguments_set_defaults(tw_sparse_attention_arguments* g
   c_api::set_defaults(given);
 }
 
+void tw_mask_lists_problem_set_defaults(tw_mask_lists_problem* given) {
+  c_api::set_defaults(given);
+}
+
+void tw_mask_lists_arguments_set_defaults(tw_mask_lists_arguments* given) {
+  c_api::set_defaults(given);
+}
+
 tw_status tw_sparse_attention_create(const tw_device* device, const tw_sparse_attention_problem* problem, tw_sparse_attention** attention) {
   return c_api::create_on("tw_sparse_attention_create", device, "device", problem, "problem", attention, "attention");
 }
@@ -53,4 +61,28 @@ size_t tw_sparse_attention_workspace_bytes(const tw_sparse_attention* attention)
 
 tw_status tw_sparse_attention_run(const tw_sparse_attention* attention, const tw_sparse_attention_arguments* arguments) {
   return c_api::call("tw_sparse_attention_run", attention, "attention", arguments, [](const auto& op, const auto& a) { op.run(a); });
+}
+
+tw_status tw_mask_lists_create(const tw_device* device, const tw_mask_lists_problem* problem, tw_mask_lists** lists) {
+  return c_api::create_on("tw_mask_lists_create", device, "device", problem, "problem", lists, "lists");
+}
+
+tw_status tw_mask_lists_plan(const tw_device* device, const tw_mask_lists_problem* problem, tw_plan** plan) {
+  return c_api::plan("tw_mask_lists_plan", device, plan, [](const auto&... given) { return tilewright::plan_mask_lists(given...); }, c_api::Given<tw_mask_lists_problem>{problem, "problem"});
+}
+
+void tw_mask_lists_destroy(tw_mask_lists* lists) {
+  delete lists;
+}
+
+const char* tw_mask_lists_plan_text(const tw_mask_lists* lists) {
+  return c_api::plan_text(lists);
+}
+
+double tw_mask_lists_bytes(const tw_mask_lists* lists) {
+  return lists == nullptr ? 0 : lists->op.plan().bytes;
+}
+
+tw_status tw_mask_lists_run(const tw_mask_lists* lists, const tw_mask_lists_arguments* arguments) {
+  return c_api::call("tw_mask_lists_run", lists, "lists", arguments, [](const auto& op, const auto& a) { op.run(a); });
 }

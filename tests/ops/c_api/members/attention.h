@@ -73,6 +73,41 @@ inline Changes changed_tw_attention_arguments(const AttentionArguments& x, const
   return found;
 }
 
+inline Changes changed_tw_attention_merge_problem(const AttentionMergeProblem& x, const AttentionMergeProblem& y) {
+  Changes found;
+  if (x.part_dtype != y.part_dtype) found.push_back("part_dtype");
+  if (x.out_dtype != y.out_dtype) found.push_back("out_dtype");
+  if (x.parts != y.parts) found.push_back("parts");
+  if (x.batch != y.batch) found.push_back("batch");
+  if (x.rows != y.rows) found.push_back("rows");
+  if (x.heads != y.heads) found.push_back("heads");
+  if (x.head_dim != y.head_dim) found.push_back("head_dim");
+  if (x.has_sink != y.has_sink) found.push_back("has_sink");
+  if (x.has_lse != y.has_lse) found.push_back("has_lse");
+  if (x.part_stride != y.part_stride) found.push_back("part_stride");
+  if (x.lse_part_stride != y.lse_part_stride) found.push_back("lse_part_stride");
+  append(found, "part_strides.", changed_tw_strides(x.part_strides, y.part_strides));
+  append(found, "out_strides.", changed_tw_strides(x.out_strides, y.out_strides));
+  append(found, "lse_part_strides.", changed_tw_strides(x.lse_part_strides, y.lse_part_strides));
+  append(found, "lse_strides.", changed_tw_strides(x.lse_strides, y.lse_strides));
+  append(found, "other_strides.", changed_tw_strides(x.other_strides, y.other_strides));
+  append(found, "lse_other_strides.", changed_tw_strides(x.lse_other_strides, y.lse_other_strides));
+  return found;
+}
+
+inline Changes changed_tw_attention_merge_arguments(const AttentionMergeArguments& x, const AttentionMergeArguments& y) {
+  Changes found;
+  if (x.part_out != y.part_out) found.push_back("part_out");
+  if (x.part_lse != y.part_lse) found.push_back("part_lse");
+  if (x.other_out != y.other_out) found.push_back("other_out");
+  if (x.other_lse != y.other_lse) found.push_back("other_lse");
+  if (x.out != y.out) found.push_back("out");
+  if (x.lse != y.lse) found.push_back("lse");
+  if (x.sink != y.sink) found.push_back("sink");
+  if (x.stream != y.stream) found.push_back("stream");
+  return found;
+}
+
 inline Changes changed_tw_attention_prepare_problem(const AttentionPrepareProblem& x, const AttentionPrepareProblem& y) {
   Changes found;
   if (x.dtype != y.dtype) found.push_back("dtype");

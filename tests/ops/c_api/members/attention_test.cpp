@@ -98,6 +98,57 @@ TEST(CApiMembers, tw_attention_arguments) {
   test.sets("v_descale_max", [](auto& c) { c.v_descale_max = at<const float>(14); }, [](const auto& p) { return p.v_descale_max == at<const float>(14); });
 }
 
+TEST(CApiMembers, tw_attention_merge_problem) {
+  const Members<tw_attention_merge_problem, AttentionMergeProblem> test(tw_attention_merge_problem_init, changed_tw_attention_merge_problem);
+  test.has_the_defaults();
+  test.sets("part_dtype", [](auto& c) { c.part_dtype = TW_BF16; }, [](const auto& p) { return p.part_dtype == DType::kBF16; });
+  test.sets("part_dtype", [](auto& c) { c.part_dtype = TW_F16; }, [](const auto& p) { return p.part_dtype == DType::kF16; });
+  test.refuses("part_dtype", [](auto& c) { c.part_dtype = 77; });
+  test.sets("out_dtype", [](auto& c) { c.out_dtype = TW_BF16; }, [](const auto& p) { return p.out_dtype == DType::kBF16; });
+  test.sets("out_dtype", [](auto& c) { c.out_dtype = TW_F16; }, [](const auto& p) { return p.out_dtype == DType::kF16; });
+  test.refuses("out_dtype", [](auto& c) { c.out_dtype = 77; });
+  test.sets("parts", [](auto& c) { c.parts = 1003; }, [](const auto& p) { return p.parts == 1003; });
+  test.sets("batch", [](auto& c) { c.batch = 1004; }, [](const auto& p) { return p.batch == 1004; });
+  test.sets("rows", [](auto& c) { c.rows = 1005; }, [](const auto& p) { return p.rows == 1005; });
+  test.sets("heads", [](auto& c) { c.heads = 1006; }, [](const auto& p) { return p.heads == 1006; });
+  test.sets("head_dim", [](auto& c) { c.head_dim = 1007; }, [](const auto& p) { return p.head_dim == 1007; });
+  test.sets("has_sink", [](auto& c) { c.has_sink = 1; }, [](const auto& p) { return p.has_sink == true; });
+  test.sets("has_lse", [](auto& c) { c.has_lse = 1; }, [](const auto& p) { return p.has_lse == true; });
+  test.sets("part_stride", [](auto& c) { c.part_stride = 1010; }, [](const auto& p) { return p.part_stride == 1010; });
+  test.sets("lse_part_stride", [](auto& c) { c.lse_part_stride = 1011; }, [](const auto& p) { return p.lse_part_stride == 1011; });
+  test.sets("part_strides.batch", [](auto& c) { c.part_strides.batch = 1012; }, [](const auto& p) { return p.part_strides.batch == 1012; });
+  test.sets("part_strides.row", [](auto& c) { c.part_strides.row = 1013; }, [](const auto& p) { return p.part_strides.row == 1013; });
+  test.sets("part_strides.head", [](auto& c) { c.part_strides.head = 1014; }, [](const auto& p) { return p.part_strides.head == 1014; });
+  test.sets("out_strides.batch", [](auto& c) { c.out_strides.batch = 1015; }, [](const auto& p) { return p.out_strides.batch == 1015; });
+  test.sets("out_strides.row", [](auto& c) { c.out_strides.row = 1016; }, [](const auto& p) { return p.out_strides.row == 1016; });
+  test.sets("out_strides.head", [](auto& c) { c.out_strides.head = 1017; }, [](const auto& p) { return p.out_strides.head == 1017; });
+  test.sets("lse_part_strides.batch", [](auto& c) { c.lse_part_strides.batch = 1018; }, [](const auto& p) { return p.lse_part_strides.batch == 1018; });
+  test.sets("lse_part_strides.row", [](auto& c) { c.lse_part_strides.row = 1019; }, [](const auto& p) { return p.lse_part_strides.row == 1019; });
+  test.sets("lse_part_strides.head", [](auto& c) { c.lse_part_strides.head = 1020; }, [](const auto& p) { return p.lse_part_strides.head == 1020; });
+  test.sets("lse_strides.batch", [](auto& c) { c.lse_strides.batch = 1021; }, [](const auto& p) { return p.lse_strides.batch == 1021; });
+  test.sets("lse_strides.row", [](auto& c) { c.lse_strides.row = 1022; }, [](const auto& p) { return p.lse_strides.row == 1022; });
+  test.sets("lse_strides.head", [](auto& c) { c.lse_strides.head = 1023; }, [](const auto& p) { return p.lse_strides.head == 1023; });
+  test.sets("other_strides.batch", [](auto& c) { c.other_strides.batch = 1024; }, [](const auto& p) { return p.other_strides.batch == 1024; });
+  test.sets("other_strides.row", [](auto& c) { c.other_strides.row = 1025; }, [](const auto& p) { return p.other_strides.row == 1025; });
+  test.sets("other_strides.head", [](auto& c) { c.other_strides.head = 1026; }, [](const auto& p) { return p.other_strides.head == 1026; });
+  test.sets("lse_other_strides.batch", [](auto& c) { c.lse_other_strides.batch = 1027; }, [](const auto& p) { return p.lse_other_strides.batch == 1027; });
+  test.sets("lse_other_strides.row", [](auto& c) { c.lse_other_strides.row = 1028; }, [](const auto& p) { return p.lse_other_strides.row == 1028; });
+  test.sets("lse_other_strides.head", [](auto& c) { c.lse_other_strides.head = 1029; }, [](const auto& p) { return p.lse_other_strides.head == 1029; });
+}
+
+TEST(CApiMembers, tw_attention_merge_arguments) {
+  const Members<tw_attention_merge_arguments, AttentionMergeArguments> test(tw_attention_merge_arguments_init, changed_tw_attention_merge_arguments);
+  test.has_the_defaults();
+  test.sets("part_out", [](auto& c) { c.part_out = at<const void>(1); }, [](const auto& p) { return p.part_out == at<const void>(1); });
+  test.sets("part_lse", [](auto& c) { c.part_lse = at<const float>(2); }, [](const auto& p) { return p.part_lse == at<const float>(2); });
+  test.sets("other_out", [](auto& c) { c.other_out = at<const void>(3); }, [](const auto& p) { return p.other_out == at<const void>(3); });
+  test.sets("other_lse", [](auto& c) { c.other_lse = at<const float>(4); }, [](const auto& p) { return p.other_lse == at<const float>(4); });
+  test.sets("out", [](auto& c) { c.out = at<void>(5); }, [](const auto& p) { return p.out == at<void>(5); });
+  test.sets("lse", [](auto& c) { c.lse = at<float>(6); }, [](const auto& p) { return p.lse == at<float>(6); });
+  test.sets("sink", [](auto& c) { c.sink = at<const float>(7); }, [](const auto& p) { return p.sink == at<const float>(7); });
+  test.sets("stream", [](auto& c) { c.stream = at<void>(8); }, [](const auto& p) { return p.stream == at<void>(8); });
+}
+
 TEST(CApiMembers, tw_attention_prepare_problem) {
   const Members<tw_attention_prepare_problem, AttentionPrepareProblem> test(tw_attention_prepare_problem_init, changed_tw_attention_prepare_problem);
   test.has_the_defaults();

@@ -70,4 +70,33 @@ inline Changes changed_tw_sparse_attention_arguments(const SparseAttentionArgume
   return found;
 }
 
+inline Changes changed_tw_mask_lists_problem(const MaskListsProblem& x, const MaskListsProblem& y) {
+  Changes found;
+  if (x.entry != y.entry) found.push_back("entry");
+  if (x.batch != y.batch) found.push_back("batch");
+  if (x.rows != y.rows) found.push_back("rows");
+  if (x.keys != y.keys) found.push_back("keys");
+  if (x.query_block != y.query_block) found.push_back("query_block");
+  if (x.key_block != y.key_block) found.push_back("key_block");
+  if (x.topk != y.topk) found.push_back("topk");
+  if (x.index_stride != y.index_stride) found.push_back("index_stride");
+  if (x.mask_batch_bytes != y.mask_batch_bytes) found.push_back("mask_batch_bytes");
+  if (x.mask_row_bytes != y.mask_row_bytes) found.push_back("mask_row_bytes");
+  if (x.page_size != y.page_size) found.push_back("page_size");
+  if (x.table_stride != y.table_stride) found.push_back("table_stride");
+  if (x.has_totals != y.has_totals) found.push_back("has_totals");
+  return found;
+}
+
+inline Changes changed_tw_mask_lists_arguments(const MaskListsArguments& x, const MaskListsArguments& y) {
+  Changes found;
+  if (x.mask != y.mask) found.push_back("mask");
+  if (x.indices != y.indices) found.push_back("indices");
+  if (x.lengths != y.lengths) found.push_back("lengths");
+  if (x.totals != y.totals) found.push_back("totals");
+  if (x.block_table != y.block_table) found.push_back("block_table");
+  if (x.stream != y.stream) found.push_back("stream");
+  return found;
+}
+
 }  // namespace tilewright::c_api

@@ -109,5 +109,35 @@ TEST(CApiMembers, tw_sparse_attention_arguments) {
   test.sets("stream", [](auto& c) { c.stream = at<void>(14); }, [](const auto& p) { return p.stream == at<void>(14); });
 }
 
+TEST(CApiMembers, tw_mask_lists_problem) {
+  const Members<tw_mask_lists_problem, MaskListsProblem> test(tw_mask_lists_problem_init, changed_tw_mask_lists_problem);
+  test.has_the_defaults();
+  test.sets("entry", [](auto& c) { c.entry = TW_MASK_ENTRY_BITS; }, [](const auto& p) { return p.entry == MaskEntry::kBits; });
+  test.refuses("entry", [](auto& c) { c.entry = 77; });
+  test.sets("batch", [](auto& c) { c.batch = 1002; }, [](const auto& p) { return p.batch == 1002; });
+  test.sets("rows", [](auto& c) { c.rows = 1003; }, [](const auto& p) { return p.rows == 1003; });
+  test.sets("keys", [](auto& c) { c.keys = 1004; }, [](const auto& p) { return p.keys == 1004; });
+  test.sets("query_block", [](auto& c) { c.query_block = 1005; }, [](const auto& p) { return p.query_block == 1005; });
+  test.sets("key_block", [](auto& c) { c.key_block = 1006; }, [](const auto& p) { return p.key_block == 1006; });
+  test.sets("topk", [](auto& c) { c.topk = 1007; }, [](const auto& p) { return p.topk == 1007; });
+  test.sets("index_stride", [](auto& c) { c.index_stride = 1008; }, [](const auto& p) { return p.index_stride == 1008; });
+  test.sets("mask_batch_bytes", [](auto& c) { c.mask_batch_bytes = 1009; }, [](const auto& p) { return p.mask_batch_bytes == 1009; });
+  test.sets("mask_row_bytes", [](auto& c) { c.mask_row_bytes = 1010; }, [](const auto& p) { return p.mask_row_bytes == 1010; });
+  test.sets("page_size", [](auto& c) { c.page_size = 1011; }, [](const auto& p) { return p.page_size == 1011; });
+  test.sets("table_stride", [](auto& c) { c.table_stride = 1012; }, [](const auto& p) { return p.table_stride == 1012; });
+  test.sets("has_totals", [](auto& c) { c.has_totals = 1; }, [](const auto& p) { return p.has_totals == true; });
+}
+
+TEST(CApiMembers, tw_mask_lists_arguments) {
+  const Members<tw_mask_lists_arguments, MaskListsArguments> test(tw_mask_lists_arguments_init, changed_tw_mask_lists_arguments);
+  test.has_the_defaults();
+  test.sets("mask", [](auto& c) { c.mask = at<const void>(1); }, [](const auto& p) { return p.mask == at<const void>(1); });
+  test.sets("indices", [](auto& c) { c.indices = at<int32_t>(2); }, [](const auto& p) { return p.indices == at<int32_t>(2); });
+  test.sets("lengths", [](auto& c) { c.lengths = at<int32_t>(3); }, [](const auto& p) { return p.lengths == at<int32_t>(3); });
+  test.sets("totals", [](auto& c) { c.totals = at<int32_t>(4); }, [](const auto& p) { return p.totals == at<int32_t>(4); });
+  test.sets("block_table", [](auto& c) { c.block_table = at<const int32_t>(5); }, [](const auto& p) { return p.block_table == at<const int32_t>(5); });
+  test.sets("stream", [](auto& c) { c.stream = at<void>(6); }, [](const auto& p) { return p.stream == at<void>(6); });
+}
+
 }  // namespace
 }  // namespace tilewright::c_api
