@@ -63,9 +63,20 @@ struct Fp8Options {
 /// Query i of a sequence stands at key position i + kv_len - q_len (bottom-right alignment); causal
 /// and the window count from there. A row without a visible key gives out = 0, lse = -inf.
 ///
+/// Lengths on the device (has_q_lengths, has_kv_lengths): sequence b has q_lengths[b] queries and
+/// kv_lengths[b] keys, the first of those that there is room for; a length below 0 counts as 0, one
+/// beyond the room as all of it. Rows of out and lse behind them are not written.
+///
+/// Pages (page_size > 0): key j of sequence b is row j % page_size of page block_table[b, j /
+/// page_size] of k and v, and there are kv_lengths[b] of them, at most kv_len. is_packed is then of
+/// queries alone. So one call serves prompts in parts and sequences that decode. Entries that name
+/// no page stand for keys and values of zeros; what lies in pages behind the last key may be
+/// anything, NaN included.
+///
 /// Shapes   q, out [batch, q_len, heads, head_dim]; k, v [batch, kv_len, kv_heads, head_dim];
-///          packed sequences: [total, heads, head_dim] with cumulative lengths. lse [batch, heads,
-///          q_len], packed [heads, total_q]
+///          packed sequences: [total, heads, head_dim] with cumulative lengths; pages: k, v
+///          [num_pages, page_size, kv_heads, head_dim]. lse [batch, heads, q_len], packed [heads,
+///          total_q]
 /// Layout   head_dim contiguous, rows 16-byte aligned; other strides free, in multiples of 16 bytes
 /// head_dim any multiple of 8 (e4m3: of 16) up to 256, on Blackwell up to 512 for operands of 16
 ///          bits. One that no kernel has is computed as the next of 64, 128, 256, 512, with zeros
@@ -88,7 +99,7 @@ struct AttentionProblem {
   std::int64_t window_left = -1, window_right = -1;  ///< visible keys before and after; -1: all
   double softcap = 0;                                ///< c in (0, 4096]: c * tanh(s / c)
   bool has_sink = false, has_lse = false;
-  bool is_packed = false;                  ///< lengths come as cu_q and cu_kv
+  bool is_packed = false;  ///< lengths come as cu_q and cu_kv; with pages as cu_q alone
   std::int64_t total_q = 0, total_kv = 0;  ///< rows of packed tensors
   Strides q_strides = {}, k_strides = {}, v_strides = {}, out_strides = {};
   /// "auto", or one of attention_kernels(): a rung of the ladder on Hopper, "k1" to "k8", or a
@@ -96,11 +107,16 @@ struct AttentionProblem {
   std::string kernel = "auto";
   std::optional<DType> out_dtype = {};  ///< of e4m3 operands: kBF16, if absent, or kF16; else dtype
   Fp8Options fp8 = {};
+  bool has_q_lengths = false, has_kv_lengths = false;  ///< lengths that only the device knows
+  std::int64_t page_size = 0;                          ///< keys; 0: no pages
+  std::int64_t num_pages = 0, max_pages = 0;           ///< in all, and of a sequence
+  std::int64_t table_stride = 0;  ///< elements from sequence to sequence; 0: max_pages
 };
 
 /// Costs are estimates: from rates measured on an H200, for a B200 from counts. flops are those of
 /// the visible scores, 4 * head_dim each; exact up to 2^53. The lengths of packed sequences are
-/// known on the device alone: flops and bytes are those of sequences of equal length.
+/// known on the device alone: flops and bytes are those of sequences of equal length, and of full
+/// ones with has_kv_lengths.
 struct AttentionPlan : Plan {
   AttentionProblem problem;             ///< with all defaults filled in
   int tile_queries = 0, tile_keys = 0;  ///< of a CTA, and of one step of its loop over keys
@@ -124,6 +140,9 @@ struct AttentionArguments {
   /// Of e4m3 operands: scales in the shapes that Fp8Options states, positive and finite.
   const float *q_descale = nullptr, *k_descale = nullptr, *v_descale = nullptr;
   const float* v_descale_max = nullptr;  ///< kBlock: [batch, kv_heads] largest of a sequence
+  const std::int32_t *q_lengths = nullptr,
+                     *kv_lengths = nullptr;   ///< [batch], with has_..._lengths
+  const std::int32_t* block_table = nullptr;  ///< [batch, max_pages] with pages
 };
 
 /// A plan with its kernels loaded on a device.

@@ -240,6 +240,10 @@ typedef struct tw_attention_problem {
   int32_t out_dtype; /* TW_BF16 or TW_F16; of e4m3 operands; TW_ABSENT: bf16, or dtype */
   int32_t reserved;
   tw_fp8_options fp8;
+  int32_t has_q_lengths, has_kv_lengths; /* lengths that only the device knows */
+  int64_t page_size; /* keys; 0: no pages */
+  int64_t num_pages, max_pages; /* in all, and of a sequence */
+  int64_t table_stride; /* 0: max_pages */
 } tw_attention_problem;
 
 /* Device addresses; NULL where the problem does not need it. */
@@ -254,6 +258,8 @@ typedef struct tw_attention_arguments {
   void* stream; /* CUstream; NULL: the default stream */
   const float *q_descale, *k_descale, *v_descale; /* scales of e4m3 operands */
   const float* v_descale_max; /* with scales of blocks: [batch, kv_heads] */
+  const int32_t *q_lengths, *kv_lengths; /* [batch] */
+  const int32_t* block_table; /* [batch, max_pages] */
 } tw_attention_arguments;
 
 /* Attention over whole sequences. */

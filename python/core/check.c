@@ -30,10 +30,13 @@ static DLDataType type_of(int32_t dtype) {
 
 static bool applies(const Rule* rule, const void* problem, DLDataType dtype) {
   if (rule->is_16_bit && dtype.bits != 16) return false;
-  if (rule->flag == FLAG_NONE) return true;
-  const bool is_set = rule->flag_is_wide ? member_at(problem, rule->flag_offset) != 0
-                                         : word_at(problem, rule->flag_offset) != 0;
-  return is_set == (rule->flag == FLAG_SET);
+  for (int i = 0; i < MAX_FLAGS && rule->flags[i].wanted != FLAG_NONE; ++i) {
+    const size_t offset = rule->flags[i].offset;
+    const bool is_set =
+        rule->flags[i].is_wide ? member_at(problem, offset) != 0 : word_at(problem, offset) != 0;
+    if (is_set != (rule->flags[i].wanted == FLAG_SET)) return false;
+  }
+  return true;
 }
 
 /* The strides of the problem; without them, or if all are 0, the contiguous ones. */

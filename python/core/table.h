@@ -55,7 +55,7 @@ typedef struct Struct {
   void* defaults;
 } Struct;
 
-enum { MAX_EXTENTS = 4 };
+enum { MAX_EXTENTS = 4, MAX_FLAGS = 2 };
 
 typedef struct Extent {
   size_t offset; /* of the member of the problem; 0: the number (a problem begins with its size) */
@@ -72,9 +72,11 @@ typedef struct Rule {
   enum { STRIDES_NONE, STRIDES_STRUCT, STRIDES_ROW } strides;
   size_t strides_offset;
   bool is_last_contiguous; /* the struct has no stride of the last extent */
-  enum { FLAG_NONE, FLAG_SET, FLAG_CLEAR } flag;
-  bool flag_is_wide; /* 8 bytes */
-  size_t flag_offset;
+  struct {
+    enum { FLAG_NONE, FLAG_SET, FLAG_CLEAR } wanted;
+    bool is_wide; /* 8 bytes */
+    size_t offset;
+  } flags[MAX_FLAGS]; /* members of the problem that are 0 or not */
   bool is_16_bit;
 } Rule;
 

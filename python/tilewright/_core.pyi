@@ -495,6 +495,12 @@ class Attention(Operator):
       kernel: None or "auto", or a name such as "k6"
       out_dtype: 'bf16', 'f16', 'absent'; of e4m3 operands; 'absent': bf16, or dtype
       fp8: {scales, v_layout, accumulation}
+      has_q_lengths: lengths that only the device knows
+      has_kv_lengths: lengths that only the device knows
+      page_size: keys; 0: no pages
+      num_pages: in all, and of a sequence
+      max_pages: in all, and of a sequence
+      table_stride: 0: max_pages
     """
     def __new__(
         cls,
@@ -525,6 +531,12 @@ class Attention(Operator):
         kernel: str | None = None,
         out_dtype: Literal["bf16", "f16", "absent"] | DType = 'absent',
         fp8: Fp8Options | tuple[Any, ...] = ...,
+        has_q_lengths: bool = False,
+        has_kv_lengths: bool = False,
+        page_size: int = 0,
+        num_pages: int = 0,
+        max_pages: int = 0,
+        table_stride: int = 0,
     ) -> Self: ...
     @property
     def plan_text(self) -> str:
@@ -556,6 +568,9 @@ class Attention(Operator):
         k_descale: Tensor | None = None,
         v_descale: Tensor | None = None,
         v_descale_max: Tensor | None = None,
+        q_lengths: Tensor | None = None,
+        kv_lengths: Tensor | None = None,
+        block_table: Tensor | None = None,
     ) -> None:
         """q: tensor
         k: tensor
@@ -571,6 +586,9 @@ class Attention(Operator):
         k_descale: float32 tensor; scales of e4m3 operands
         v_descale: float32 tensor; scales of e4m3 operands
         v_descale_max: float32 tensor; with scales of blocks: [batch, kv_heads]
+        q_lengths: int32 tensor; [batch]
+        kv_lengths: int32 tensor; [batch]
+        block_table: int32 tensor; [batch, max_pages]
         """
         ...
 

@@ -153,13 +153,16 @@ def rule(description, item, rule):
         # Of [batch, row, head] alone the last extent has a stride, too.
         has_head_dim = not is_struct or len(rule.extents) != 3 or rule.extents[-1] == "head_dim"
         parts.append(f".is_last_contiguous = {str(has_head_dim).lower()}")
+    flags = []
     for condition in rule.conditions:
         name = condition.lstrip("!")
         if name == "16-bit":
             parts.append(".is_16_bit = true")
             continue
-        parts += [f".flag = FLAG_{'CLEAR' if condition != name else 'SET'}", f".flag_offset = {at(name)}",
-                  f".flag_is_wide = {str(problem[name].kind == 'i64').lower()}"]
+        flags.append(f"{{FLAG_{'CLEAR' if condition != name else 'SET'}, "
+                     f"{str(problem[name].kind == 'i64').lower()}, {at(name)}}}")
+    if flags:
+        parts.append(f".flags = {{{', '.join(flags)}}}")
     return "{" + ", ".join(parts) + "}"
 
 

@@ -122,8 +122,10 @@ struct AttentionConsumer {
   template <bool IsPlain>
   __device__ void adjust(Scores& s, const Rows& of, std::int32_t n) const {
     if constexpr (IsPlain) return;
-    const VisibleKeys rows[2] = {{params, of.position, of.kv_len},
-                                 {params, of.position + 8, of.kv_len}};
+    adjust_rows(s, {{params, of.position, of.kv_len}, {params, of.position + 8, of.kv_len}}, n);
+  }
+  /// Of a thread's two rows.
+  __device__ void adjust_rows(Scores& s, const VisibleKeys (&rows)[2], std::int32_t n) const {
     if (params.softcap_scale != 0.0f) {
 #pragma unroll
       for (float& x : s) x = tanh_of_half(x * params.softcap_scale);
@@ -144,6 +146,10 @@ struct AttentionConsumer {
   __device__ void clear_values_behind(std::int32_t kv_len, std::int32_t tiles_end) const {
     const std::int32_t rows = kv_len - (tiles_end - 1) * kKeys;
     if (params.cu_kv == nullptr || rows >= kKeys) return;
+    clear_values(rows);
+  }
+  /// Those of the tile that is next in the ring, from row `rows` on.
+  __device__ void clear_values(std::int32_t rows) const {
     wait_v();
     const std::int32_t thread = static_cast<std::int32_t>(index * 128 + threadIdx.x % 128);
     for (std::int32_t row = rows + thread / 8; row < kKeys; row += kConsumers * 16) {

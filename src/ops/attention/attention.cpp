@@ -37,7 +37,7 @@ struct Attention::State {
   AttentionPlan plan;
   const ops::AttentionKernel& kernel;
   std::vector<device::Kernel> entries;             // one a launch
-  kernels::AttentionFp8Params numbers;             // without addresses
+  ops::AttentionNumbers numbers;                   // without addresses
   std::optional<ops::PreparedAttention> prepared;  // then there are no entries here
 
   const device::Device& device() const { return opened(handle); }
@@ -102,9 +102,15 @@ void Attention::run(const AttentionArguments& arguments) const {
   if (state.prepared) return state.prepared->run(arguments);
   const device::Device& device = state.device();
   const device::Stream stream = ops::lent_stream(device, arguments.stream);
-  kernels::AttentionFp8Params params = state.numbers;
-  ops::bind_attention(device, state.plan, state.kernel, arguments, params);
+  ops::AttentionNumbers numbers = state.numbers;
+  ops::bind_attention(device, state.plan, state.kernel, arguments, numbers);
+  const kernels::AttentionFp8Params& params = numbers.params;
   ops::clear_words(device, stream, params.next_tile, 1);
+  if (state.kernel.has_pages) {
+    const kernels::AttentionPagedParams paged = {params, numbers.pages};
+    return state.entries[0].launch_bytes(ops::plain_launch(state.plan.launches[0]), &paged,
+                                         sizeof paged, stream);
+  }
   const std::size_t params_bytes =
       state.kernel.computes_in_e4m3() ? sizeof params : sizeof(kernels::AttentionParams);
   const std::size_t trimming = ops::trims(state.kernel, state.plan.problem) ? 1 : 0;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 namespace tilewright::ops {
@@ -38,7 +39,9 @@ struct MapRequest {
   std::int64_t rows, heads;
   const Strides& strides;
   std::uint32_t box_rows;
-  bool has_groups = false;
+  std::int64_t batch;
+  std::uint32_t box_heads =
+      0;  ///< heads that lie in a box of rows, beside each other; 0: rows of one
   DType dtype = DType::kBF16;
   /// Elements of a row, and of the part of it that is a box, a span of the swizzle; 0: head_dim,
   /// and what fits 128 bytes.
@@ -51,8 +54,8 @@ device::TensorMapType map_type(DType dtype) {
   return dtype == DType::kF16 ? device::TensorMapType::kFloat16 : device::TensorMapType::kBfloat16;
 }
 
-void encode_map(const device::Device& device, const AttentionProblem& p, AttentionMaps kind,
-                const MapRequest& request, std::uint8_t (&map)[128]) {
+void encode_map(const device::Device& device, AttentionMaps kind, const MapRequest& request,
+                std::uint8_t (&map)[128]) {
   const auto positive = [](std::int64_t x) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(x, 1));
   };
@@ -71,15 +74,15 @@ void encode_map(const device::Device& device, const AttentionProblem& p, Attenti
       .type = map_type(request.dtype),
       .address = reinterpret_cast<device::abi::CUdeviceptr>(request.address),
       .dims = {positive(request.row_elems), positive(request.rows), positive(request.heads),
-               positive(p.is_packed ? 1 : p.batch)},
+               positive(request.batch)},
       .strides_bytes = {bytes(s.row), bytes(s.head), bytes(s.batch)},
       .box = {map_columns(box, elem_bytes), map_rows(box), 1, 1},
       .swizzle = map_swizzle(box),
       .l2_promotion = device::TensorMapL2Promotion::k256B};
-  if (request.has_groups) {
+  if (request.box_heads > 0) {
     std::swap(spec.dims[1], spec.dims[2]);
     std::swap(spec.strides_bytes[0], spec.strides_bytes[1]);
-    spec.box = {spec.box[0], static_cast<std::uint32_t>(p.heads / p.kv_heads), spec.box[1], 1};
+    spec.box = {spec.box[0], request.box_heads, spec.box[1], 1};
   }
   const device::abi::CUtensorMap encoded = device::encode_tensor_map(device, spec);
   static_assert(sizeof encoded == sizeof map);
@@ -93,62 +96,75 @@ std::uint32_t box_elems(const AttentionKernel& kernel, const AttentionProblem& p
   return std::min(width, dtype == DType::kF8_E4M3 ? 2 * kSwizzledBoxColumns : kSwizzledBoxColumns);
 }
 
-// Where a kernel's results go: as wide as they are computed if they are trimmed then.
-MapRequest out_request(const AttentionKernel& kernel, const AttentionProblem& p,
-                       const Strides& padded, const AttentionParams& params, std::int64_t rows,
-                       std::uint32_t box_rows) {
-  const bool is_padded = trims(kernel, p);
-  MapRequest out = {"out",
-                    params.out,
-                    rows,
-                    p.heads,
-                    is_padded ? padded : p.out_strides,
-                    box_rows,
-                    kernel.group_tile != nullptr};
-  if (is_padded) out.row_elems = attention_width(kernel, p);
-  return out;
-}
-
 void encode_maps(const device::Device& device, const AttentionProblem& p,
                  const AttentionKernel& kernel, const kernels::AttentionTile& tile,
-                 const AttentionArguments& a, AttentionParams& params) {
+                 const AttentionArguments& a, AttentionNumbers& numbers) {
+  AttentionParams& params = numbers.params;
   const std::int64_t q_rows = p.is_packed ? p.total_q : p.q_len;
-  const std::int64_t kv_rows = p.is_packed ? p.total_kv : p.kv_len;
-  const auto q_box = static_cast<std::uint32_t>(tile.box_queries);
-  const auto k_box = static_cast<std::uint32_t>(kernel.box_keys > 0 ? kernel.box_keys : tile.keys);
+  const std::int64_t q_batch = p.is_packed ? 1 : p.batch;
+  const auto [kv_batch, kv_rows] = attention_kv_shape(p);
+  std::uint32_t box_heads = 0;
+  if (kernel.group_tile != nullptr) box_heads = static_cast<std::uint32_t>(p.heads / p.kv_heads);
+  if (kernel.has_pages) box_heads = 1u << numbers.pages.group_shift;
+  const auto q_box = static_cast<std::uint32_t>(tile.box_queries) >> numbers.pages.group_shift;
+  const int step_box = kernel.box_keys > 0 ? kernel.box_keys : tile.keys;
+  const auto k_box =
+      static_cast<std::uint32_t>(kernel.has_pages ? numbers.pages.page_box : step_box);
   // Without keys, k and v may be null; a map needs an address all the same.
-  const void* const k = kv_rows > 0 ? a.k : a.q;
-  const void* const v = kv_rows > 0 ? a.v : a.q;
+  const bool has_keys = attention_kv_rows(p) > 0;
+  const void* const k = has_keys ? a.k : a.q;
+  const void* const v = has_keys ? a.v : a.q;
   const auto encode = [&](MapRequest request, DType dtype, std::uint8_t(&map)[128]) {
     request.dtype = dtype;
     if (request.row_elems == 0) request.row_elems = p.head_dim;
     if (request.box_elems == 0) request.box_elems = box_elems(kernel, p, dtype);
-    encode_map(device, p, kernel.maps, request, map);
+    encode_map(device, kernel.maps, request, map);
   };
-  const bool has_groups = kernel.group_tile != nullptr;
-  encode({"q", a.q, q_rows, p.heads, p.q_strides, q_box, has_groups}, p.dtype, params.q_map);
-  encode({"k", k, kv_rows, p.kv_heads, p.k_strides, k_box}, p.dtype, params.k_map);
+  encode({"q", a.q, q_rows, p.heads, p.q_strides, q_box, q_batch, box_heads}, p.dtype,
+         params.q_map);
+  encode({"k", k, kv_rows, p.kv_heads, p.k_strides, k_box, kv_batch}, p.dtype, params.k_map);
   const kernels::AttentionStrides to = params.out_strides;
-  const Strides padded = {to.batch, to.row, to.head};
-  encode(out_request(kernel, p, padded, params, q_rows, q_box), attention_out_dtype(p),
-         params.out_map);
+  const bool is_padded = trims(kernel, p);  // results are as wide as computed, and trimmed then
+  const Strides out_strides = is_padded ? Strides{to.batch, to.row, to.head} : p.out_strides;
+  MapRequest out = {"out", params.out, q_rows, p.heads, out_strides, q_box, q_batch, box_heads};
+  if (is_padded) out.row_elems = attention_width(kernel, p);
+  encode(out, attention_out_dtype(p), params.out_map);
   if (!attention_has_columns(p))
-    return encode({"v", v, kv_rows, p.kv_heads, p.v_strides, k_box}, p.dtype, params.v_map);
+    return encode({"v", v, kv_rows, p.kv_heads, p.v_strides, k_box, kv_batch}, p.dtype,
+                  params.v_map);
   const auto box_rows = static_cast<std::uint32_t>(attention_width(kernel, p));
-  MapRequest columns = {"v", v, p.head_dim, p.kv_heads, p.v_strides, box_rows};
+  MapRequest columns = {"v", v, p.head_dim, p.kv_heads, p.v_strides, box_rows, kv_batch};
   columns.row_elems = attention_value_columns(p);
   columns.box_elems = static_cast<std::uint32_t>(choose_fp8(kernel, p).variant->value_box());
   encode(columns, p.dtype, params.v_map);
 }
 
+// Without pages there is one, which has all keys of a sequence or of all packed ones.
+kernels::AttentionPages page_numbers(const AttentionKernel& kernel, const AttentionProblem& p) {
+  const int keys = find_attention_tile(kernel, p).keys;
+  kernels::AttentionPages pages = {};
+  pages.group_shift = attention_group_shift(kernel, p);
+  const std::int64_t size =
+      p.page_size > 0 ? p.page_size : std::numeric_limits<std::int32_t>::max();
+  pages.table_stride = p.table_stride;
+  pages.page_size = narrow(size);
+  pages.page_box = p.page_size > 0 ? attention_page_box(kernel, p) : keys;
+  pages.tile_parts = keys / pages.page_box;
+  pages.load_warps = pages.tile_parts <= kernels::kThreadParts ? 0 : std::min(pages.tile_parts, 4);
+  pages.tile_pages = narrow(keys / size);
+  pages.tile_rows = narrow(keys % size);
+  return pages;
+}
+
 }  // namespace
 
-kernels::AttentionFp8Params attention_numbers(const AttentionPlan& plan,
-                                              const AttentionKernel& kernel,
-                                              const device::DeviceInfo& device) {
+AttentionNumbers attention_numbers(const AttentionPlan& plan, const AttentionKernel& kernel,
+                                   const device::DeviceInfo& device) {
   const AttentionProblem& p = plan.problem;
-  const kernels::AttentionTile tile = find_attention_tile(kernel, p);
-  kernels::AttentionFp8Params params = {};
+  const AttentionTiles tiles = attention_tiles(kernel, p);
+  AttentionNumbers numbers = {};
+  if (kernel.has_pages) numbers.pages = page_numbers(kernel, p);
+  kernels::AttentionFp8Params& params = numbers.params;
   params.q_strides = to_kernel(p.q_strides);
   params.k_strides = to_kernel(p.k_strides);
   params.v_strides = to_kernel(p.v_strides);
@@ -156,13 +172,14 @@ kernels::AttentionFp8Params attention_numbers(const AttentionPlan& plan,
   params.lse_head_stride = p.is_packed ? p.total_q : p.q_len;
   params.lse_batch_stride = p.is_packed ? 0 : p.heads * p.q_len;
   params.batch = narrow(p.batch);
-  params.heads = narrow(p.heads);
+  params.heads = narrow(tiles.heads);
   params.kv_heads = narrow(p.kv_heads);
   params.q_len = narrow(p.q_len);
   params.kv_len = narrow(p.kv_len);
   params.head_dim = narrow(p.head_dim);
-  params.q_tiles = narrow((p.q_len + tile.queries - 1) / tile.queries);
-  params.section_heads = attention_section_heads(device, p);
+  params.q_tiles = narrow(tiles.of_head);
+  params.section_heads =
+      std::max(attention_section_heads(device, p) >> numbers.pages.group_shift, 1);
   params.window_left = to_window(p.window_left);
   params.window_right = p.causal ? 0 : to_window(p.window_right);
   const double scale = p.scale.value();
@@ -170,7 +187,7 @@ kernels::AttentionFp8Params attention_numbers(const AttentionPlan& plan,
   params.scale_log2 = static_cast<float>((has_cap ? p.softcap : scale) * kLog2e);
   params.softcap_scale = has_cap ? static_cast<float>(2 * kLog2e * scale / p.softcap) : 0.0f;
   if (attention_is_e4m3(p)) set_fp8_numbers(plan, kernel, params);
-  return params;
+  return numbers;
 }
 
 void check_attention_arguments(const AttentionPlan& plan, const AttentionArguments& a) {
@@ -184,7 +201,12 @@ void check_attention_arguments(const AttentionPlan& plan, const AttentionArgumen
   kChecks.address_if(has_queries && p.has_lse, "lse", a.lse, kWordAlignment);
   kChecks.address_if(has_queries && p.has_sink, "sink", a.sink, kWordAlignment);
   kChecks.address_if(has_queries && p.is_packed, "cu_q", a.cu_q, kWordAlignment);
-  kChecks.address_if(has_queries && p.is_packed, "cu_kv", a.cu_kv, kWordAlignment);
+  kChecks.address_if(has_queries && p.is_packed && p.page_size == 0, "cu_kv", a.cu_kv,
+                     kWordAlignment);
+  kChecks.address_if(has_queries && p.has_q_lengths, "q_lengths", a.q_lengths, kWordAlignment);
+  kChecks.address_if(has_queries && p.has_kv_lengths, "kv_lengths", a.kv_lengths, kWordAlignment);
+  kChecks.address_if(has_queries && p.page_size > 0 && p.max_pages > 0, "block_table",
+                     a.block_table, kWordAlignment);
   const bool is_e4m3 = has_queries && attention_is_e4m3(p);
   kChecks.address_if(is_e4m3, "q_descale", a.q_descale, kWordAlignment);
   kChecks.address_if(is_e4m3 && has_keys, "k_descale", a.k_descale, kWordAlignment);
@@ -196,7 +218,8 @@ void check_attention_arguments(const AttentionPlan& plan, const AttentionArgumen
 
 void bind_attention(const device::Device& device, const AttentionPlan& plan,
                     const AttentionKernel& kernel, const AttentionArguments& a,
-                    kernels::AttentionFp8Params& params) {
+                    AttentionNumbers& numbers) {
+  kernels::AttentionFp8Params& params = numbers.params;
   const AttentionProblem& p = plan.problem;
   params.q = a.q;
   params.k = a.k;
@@ -205,13 +228,16 @@ void bind_attention(const device::Device& device, const AttentionPlan& plan,
   params.lse = p.has_lse ? a.lse : nullptr;
   params.sink = p.has_sink ? a.sink : nullptr;
   params.cu_q = p.is_packed ? a.cu_q : nullptr;
-  params.cu_kv = p.is_packed ? a.cu_kv : nullptr;
+  params.cu_kv = p.is_packed && p.page_size == 0 ? a.cu_kv : nullptr;
+  numbers.pages.q_lengths = p.has_q_lengths ? a.q_lengths : nullptr;
+  numbers.pages.kv_lengths = p.has_kv_lengths ? a.kv_lengths : nullptr;
+  numbers.pages.block_table = p.page_size > 0 ? a.block_table : nullptr;
   if (attention_is_e4m3(p)) bind_fp8_scales(a, params);
   const kernels::AttentionTile tile = find_attention_tile(kernel, p);
   if (kernel.has_scores) params.scores = static_cast<float*>(a.workspace);
   if (tile.is_persistent && plan.workspace_bytes > 0)
     params.next_tile = static_cast<std::uint32_t*>(a.workspace);
-  if (kernel.maps != AttentionMaps::kNone) encode_maps(device, p, kernel, tile, a, params);
+  if (kernel.maps != AttentionMaps::kNone) encode_maps(device, p, kernel, tile, a, numbers);
 }
 
 }  // namespace tilewright::ops

@@ -2,6 +2,7 @@
 
 #include "device/kernel_registry.h"
 #include "kernels/attention/forward/k6_forward.h"
+#include "kernels/attention/forward/k6_paged.h"
 #include "kernels/attention/k1_naive.h"
 #include "kernels/attention/k2_online_softmax.h"
 #include "kernels/attention/k3_tma.h"
@@ -22,8 +23,10 @@
 #include "ops/operator/operator.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace tilewright::ops {
 
@@ -78,6 +81,17 @@ AttentionKernel k5_row() {
   return kernel;
 }
 
+AttentionKernel k6_pages_row() {
+  constexpr std::uint32_t kOfPages = kEverything | kPages | kDeviceLengths;
+  AttentionKernel kernel = {
+      "k6_pages", "attention_k6_pages", "keys in pages, lengths on the device",
+      kOfPages,   Maps::kSwizzled,      {}};
+  for (const kernels::K6Variant& variant : kernels::kK6PagedVariants)
+    kernel.variants.push_back({variant.head_dim, variant.name, variant.tile()});
+  kernel.has_pages = true;
+  return kernel;
+}
+
 // K7's fastest form of each head dimension stands for all.
 AttentionKernel fp8_row(const char* name, const char* idea, AttentionFp8 fp8,
                         bool is_short = false) {
@@ -119,6 +133,7 @@ std::vector<AttentionKernel> make_kernels() {
       k6_row("k6", "all of it, tuned", {"d64", "d128", "d256"}),
       k6_row("k6_short", "smaller tiles, for short sequences", {"d64_short", "d128_short"}),
       k6_row("k6_long", "more keys a step, for long sequences", {"d128_long"}),
+      k6_pages_row(),
       fp8_row("k7", "e4m3: twice the products a clock", AttentionFp8::kPlain),
       fp8_row("k7_short", "smaller tiles, for short sequences", AttentionFp8::kPlain, true),
       fp8_row("k8", "rotated first, so that outliers round better", AttentionFp8::kRotated),
@@ -140,6 +155,9 @@ const RequiredFeature kRequiredFeatures[] = {
     {kSink, "a sink", [](const AttentionProblem& p) { return p.has_sink; }},
     {kLse, "lse", [](const AttentionProblem& p) { return p.has_lse; }},
     {kPackedSequences, "packed sequences", [](const AttentionProblem& p) { return p.is_packed; }},
+    {kPages, "keys in pages", [](const AttentionProblem& p) { return p.page_size > 0; }},
+    {kDeviceLengths, "lengths that only the device knows",
+     [](const AttentionProblem& p) { return p.has_q_lengths || p.has_kv_lengths; }},
 };
 
 std::string list_dims(const AttentionKernel& kernel) {
@@ -153,7 +171,7 @@ std::string list_dims(const AttentionKernel& kernel) {
 
 std::string grid_obstacle(const AttentionKernel& kernel, const AttentionTile& tile,
                           const AttentionProblem& p) {
-  const std::int64_t q_tiles = ceil_div(p.q_len, tile.queries);
+  const auto [q_tiles, heads] = attention_tiles(kernel, p);
   constexpr std::int64_t kMaxTiles = std::int64_t{1} << 31, kMaxGridYz = 65535;
   if (kernel.has_scores && (p.heads * p.batch > kMaxGridYz || q_tiles > kMaxGridYz)) {
     return fmt::format("has {} (batch, head) pairs and {} tiles of queries in its grid, at most {}",
@@ -161,7 +179,7 @@ std::string grid_obstacle(const AttentionKernel& kernel, const AttentionTile& ti
   }
   if (tile.is_persistent) {
     const double tiles =
-        static_cast<double>(q_tiles) * static_cast<double>(p.batch) * static_cast<double>(p.heads);
+        static_cast<double>(q_tiles) * static_cast<double>(p.batch) * static_cast<double>(heads);
     if (tiles >= static_cast<double>(kMaxTiles) - 65536) {
       return fmt::format("needs {:.0f} tiles of {} queries, and numbers them with 31 bits", tiles,
                          tile.queries);
@@ -185,6 +203,7 @@ std::string fp8_obstacle(const AttentionKernel& kernel, const AttentionProblem& 
 
 // Every form of K7 has its own: "k7_rows_block" is d64_rows_block and its likes.
 std::string rates_name(const AttentionKernel& kernel, const AttentionProblem& p) {
+  if (kernel.has_pages) return "k6";
   if (kernel.fp8 == AttentionFp8::kNone) return kernel.name;
   const std::string_view form = choose_fp8(kernel, fp8_problem(kernel.fp8, p)).variant->name;
   return fmt::format("k7{}", form.substr(std::min(form.find('_'), form.size())));
@@ -196,6 +215,19 @@ const AttentionRates* find_rates(const AttentionKernel& kernel, const AttentionP
     return rates.kernel == name && rates.head_dim == attention_width(kernel, p);
   });
   return at == std::end(kAttentionRates) ? nullptr : &*at;
+}
+
+// Measured on an H200: what pages leave of the rate of K6, and the time of a tensor copy, 64
+// columns of a part of a tile that lies in one page, where copies are all that an SM waits for.
+constexpr double kRateOfPages = 0.93, kCopyUs = 0.011;
+
+double page_copies_us(const AttentionKernel& kernel, const device::DeviceInfo& device,
+                      const AttentionProblem& p, double tiles) {
+  const double keys = static_cast<double>(attention_page_box(kernel, p));
+  const double columns = static_cast<double>(p.head_dim) / 64;
+  const double seen = count_visible_scores(p, p.q_len, p.kv_len) /
+                      static_cast<double>(std::max<std::int64_t>(p.q_len, 1));
+  return kCopyUs * 2 * columns * seen / keys * tiles / std::max(device.num_sms, 1);
 }
 
 // Between two lengths in proportion to the logarithm.
@@ -266,6 +298,24 @@ AttentionTile find_attention_tile(const AttentionKernel& kernel, const Attention
   return kernel.group_tile(attention_width(kernel, p), static_cast<int>(p.heads / p.kv_heads));
 }
 
+int attention_group_shift(const AttentionKernel& kernel, const AttentionProblem& p) {
+  if (!kernel.has_pages) return 0;
+  constexpr std::int64_t kMostRows = std::int64_t{1} << 30;
+  std::int64_t heads = std::gcd(p.heads / p.kv_heads, std::int64_t{kernels::kWarpgroupRows});
+  while (heads > 1 && p.q_len * heads > kMostRows) heads /= 2;
+  return std::countr_zero(static_cast<std::uint64_t>(heads));
+}
+
+AttentionTiles attention_tiles(const AttentionKernel& kernel, const AttentionProblem& p) {
+  const int shift = attention_group_shift(kernel, p);
+  return {ceil_div(p.q_len << shift, find_attention_tile(kernel, p).queries), p.heads >> shift};
+}
+
+std::int32_t attention_page_box(const AttentionKernel& kernel, const AttentionProblem& p) {
+  const std::int64_t keys = find_attention_tile(kernel, p).keys;
+  return static_cast<std::int32_t>(std::gcd(p.page_size, keys));
+}
+
 std::vector<std::string> attention_entries(const AttentionKernel& kernel,
                                            const AttentionProblem& p) {
   const AttentionVariant* const variant = kernel.find_variant(p.head_dim);
@@ -322,13 +372,15 @@ double attention_cost_us(const AttentionKernel& kernel, const device::DeviceInfo
   if (rates == nullptr) return std::numeric_limits<double>::infinity();
   const bool is_masked = p.causal || p.window_left >= 0 || p.window_right >= 0;
   const double rate = rate_at(is_masked ? rates->causal : rates->full, p.kv_len);
+  const auto [q_tiles, heads] = attention_tiles(kernel, p);
   const double ctas =
-      static_cast<double>(ceil_div(p.q_len, find_attention_tile(kernel, p).queries)) *
-      static_cast<double>(p.heads) * static_cast<double>(p.batch);
+      static_cast<double>(q_tiles) * static_cast<double>(heads) * static_cast<double>(p.batch);
   const double busy = std::min(1.0, std::max(ctas, 1.0) / std::max(device.num_sms, 1));
   constexpr double kLaunchUs = 4;
   const double padding = static_cast<double>(attention_width(kernel, p)) / double(p.head_dim);
-  return kLaunchUs + padding * count_work(p).flops / (busy * rate * 1e6) + trim_cost_us(kernel, p);
+  const double us = padding * count_work(p).flops / (busy * rate * 1e6);
+  if (p.page_size == 0) return kLaunchUs + us + trim_cost_us(kernel, p);
+  return kLaunchUs + std::max(us / kRateOfPages, page_copies_us(kernel, device, p, ctas));
 }
 
 }  // namespace tilewright::ops

@@ -23,6 +23,8 @@ enum AttentionFeature : std::uint32_t {
   kPackedSequences = 1 << 4,
   kFloat16 = 1 << 5,
   kE4m3 = 1 << 6,
+  kPages = 1 << 7,
+  kDeviceLengths = 1 << 8,
 };
 
 /// Kernels that compute in e4m3, and what they do to operands of 16 bits before.
@@ -62,6 +64,9 @@ struct AttentionKernel {
   bool is_step = false;  ///< on the way to K6, to be read and measured; never chosen unless named
   /// Computes a head_dim between its own as the next one: tensor maps read zeros beyond head_dim.
   bool pads = false;
+  /// Takes keys in pages, lengths that only the device knows, and nothing else; rows of its tiles
+  /// are queries times heads that share keys.
+  bool has_pages = false;
   int capability = 90;
   /// sm_100f: a tile has all heads that share keys, so it depends on their number, and boxes of
   /// queries have those heads in them.
@@ -96,6 +101,19 @@ std::uint32_t attention_features(const kernels::AttentionSupport& support);
 /// How a kernel that can do a problem cuts it.
 kernels::AttentionTile find_attention_tile(const AttentionKernel& kernel,
                                            const AttentionProblem& problem);
+
+/// log2 of the heads that a kernel has in a tile, where those are rows: of the largest power of two
+/// that divides the heads that share keys, up to 64. Rows of a sequence are numbered with 31 bits.
+int attention_group_shift(const AttentionKernel& kernel, const AttentionProblem& problem);
+
+/// Tiles of queries of the longest sequence, and the heads or groups of heads that have them.
+struct AttentionTiles {
+  std::int64_t of_head, heads;
+};
+AttentionTiles attention_tiles(const AttentionKernel& kernel, const AttentionProblem& problem);
+
+/// Rows of a part of a tile of keys that lies in one page.
+std::int32_t attention_page_box(const AttentionKernel& kernel, const AttentionProblem& problem);
 
 /// The entries of a kernel for that type and head dimension, in the order of their launches.
 std::vector<std::string> attention_entries(const AttentionKernel& kernel,

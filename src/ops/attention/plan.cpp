@@ -25,7 +25,21 @@ constexpr std::int64_t kSoftmaxThreads = 256;  // K1: rows of a CTA
 // What "auto" does not take although it could.
 std::string reservation(const AttentionKernel& kernel, const AttentionProblem& p) {
   if (kernel.is_step) return "is a step towards k6, to be read and measured";
+  if (kernel.has_pages && p.page_size == 0 && !p.has_q_lengths && !p.has_kv_lengths)
+    return "is for keys in pages and lengths on the device";
   return kernel.prepares(p) ? "would round to e4m3, which has to be asked for" : "";
+}
+
+// For a problem that no kernel can do.
+const char* remedy_of(const AttentionProblem& p) {
+  const bool is_paged = p.page_size > 0 || p.has_q_lengths || p.has_kv_lengths;
+  if (!is_paged)
+    return "Pad head_dim with zeros, drop a feature, or take a Hopper device (sim:h200).";
+  if (attention_is_e4m3(p))
+    return "Pages and lengths on the device are read as bf16 or f16: convert, or take decode "
+           "attention, which reads caches of e4m3 for up to 16 queries.";
+  return "Pages and lengths on the device are read on Hopper (sim:h200): gather the keys and pack "
+         "them, or take decode attention, which reads pages for up to 16 queries.";
 }
 
 // Those of the device's generation; all, if one of others was asked for: it is refused with them.
@@ -42,8 +56,7 @@ const AttentionKernel& choose_kernel(const device::DeviceInfo& device, Attention
   const std::span<const AttentionKernel> kernels = kernels_in_question(device, p);
   const Request request = {
       "attention", p.kernel, device.name,
-      fmt::format("{} with head_dim {}", attention_type_name(p.dtype), p.head_dim),
-      "Pad head_dim with zeros, drop a feature, or take a Hopper device (sim:h200)."};
+      fmt::format("{} with head_dim {}", attention_type_name(p.dtype), p.head_dim), remedy_of(p)};
   return kernels[choose(plan, request, kernels, [&](const AttentionKernel& kernel) {
     Option option = make_option(kernel.name, attention_obstacle(kernel, device, p),
                                 [&] { return attention_cost_us(kernel, device, p); });
@@ -113,7 +126,8 @@ std::vector<Launch> make_launches(const AttentionKernel& kernel, const device::D
   if (attention_q_rows(p) == 0 || p.batch == 0 || p.q_len == 0) return {};
   if (kernel.has_scores) return naive_launches(kernel, p);
   const kernels::AttentionTile tile = find_attention_tile(kernel, p);
-  const std::uint32_t q_tiles = ctas_for(p.q_len, tile.queries);
+  const AttentionTiles tiles = attention_tiles(kernel, p);
+  const auto q_tiles = static_cast<std::uint32_t>(tiles.of_head);
   Launch launch = {
       .step = "attend",
       .entry = attention_entries(kernel, p)[0],
@@ -125,8 +139,8 @@ std::vector<Launch> make_launches(const AttentionKernel& kernel, const device::D
     launch.grid[1] = static_cast<std::uint32_t>(p.kv_heads);
   }
   if (tile.is_persistent) {
-    const std::int64_t tiles = std::int64_t{q_tiles} * p.heads * p.batch;
-    launch.grid = {static_cast<std::uint32_t>(std::min<std::int64_t>(tiles, device.num_sms)), 1, 1};
+    const std::int64_t all = tiles.of_head * tiles.heads * p.batch;
+    launch.grid = {static_cast<std::uint32_t>(std::min<std::int64_t>(all, device.num_sms)), 1, 1};
   }
   if (trims(kernel, p)) return {launch, trim_launch(p)};
   return {launch};
@@ -135,7 +149,8 @@ std::vector<Launch> make_launches(const AttentionKernel& kernel, const device::D
 }  // namespace
 
 bool has_uneven_tiles(const AttentionProblem& p) noexcept {
-  return p.causal || p.window_left >= 0 || p.window_right >= 0 || p.is_packed;
+  return p.causal || p.window_left >= 0 || p.window_right >= 0 || p.is_packed || p.has_q_lengths ||
+         p.has_kv_lengths;
 }
 
 std::int32_t attention_section_heads(const device::DeviceInfo& device, const AttentionProblem& p) {

@@ -75,7 +75,34 @@ void check_packing(ProblemChecks& checks, const AttentionProblem& p) {
                   len);
   };
   check("total_q", p.total_q, "q_len", p.q_len);
-  check("total_kv", p.total_kv, "kv_len", p.kv_len);
+  if (p.page_size == 0) return check("total_kv", p.total_kv, "kv_len", p.kv_len);
+  checks
+      .expect(p.total_kv == 0, "total_kv", p.total_kv,
+              "0 with pages: num_pages says how many rows there are")
+      .remedy("Leave it out.");
+}
+
+void check_pages(ProblemChecks& checks, AttentionProblem& p) {
+  if (p.page_size == 0) {
+    for (const auto& [field, value] :
+         {std::pair{"num_pages", p.num_pages}, std::pair{"max_pages", p.max_pages},
+          std::pair{"table_stride", p.table_stride}})
+      checks.expect(value == 0, field, value, "0 without pages").remedy("Set page_size?");
+    return;
+  }
+  checks.range("page_size", p.page_size, 1, kMaxAttentionLength).remedy("0 stands for no pages.");
+  checks.range("num_pages", p.num_pages, 0, kMaxInt32).remedy("Larger pages need fewer.");
+  checks
+      .expect(p.has_kv_lengths, "has_kv_lengths", p.has_kv_lengths,
+              "true with pages: kv_lengths says how many keys each sequence has")
+      .remedy("Set it, and pass kv_lengths.");
+  if (!checks.is_fine()) return;
+  const std::int64_t needed = (p.kv_len + p.page_size - 1) / p.page_size;
+  checks.expect(p.max_pages >= needed && p.max_pages <= kMaxInt32, "max_pages", p.max_pages,
+                "at least {}, the pages of {} that kv_len = {} keys need", needed, p.page_size,
+                p.kv_len);
+  if (p.table_stride == 0) p.table_stride = p.max_pages;
+  checks.range("table_stride", p.table_stride, 0, kMaxElems).remedy("0 stands for max_pages.");
 }
 
 struct Tensor {
@@ -152,15 +179,16 @@ Strides complete_strides(ProblemChecks& checks, const Tensor& tensor, const Stri
 
 void complete_all_strides(ProblemChecks& checks, AttentionProblem& p,
                           const AttentionTensorNames& names) {
-  const std::int64_t batch = p.is_packed ? 1 : p.batch;
+  const std::int64_t q_batch = p.is_packed ? 1 : p.batch;
   const std::int64_t q_rows = p.is_packed ? p.total_q : p.q_len;
-  const std::int64_t kv_rows = p.is_packed ? p.total_kv : p.kv_len;
+  const auto [batch, kv_rows] = attention_kv_shape(p);
+  const bool is_paged = p.page_size > 0;
   const auto complete = [&](const Tensor& tensor, Strides& strides, bool is_written = false) {
     strides = complete_strides(checks, tensor, strides, is_written);
-    if (p.is_packed) strides.batch = 0;
+    if (p.is_packed && !(is_paged && tensor.batch == p.num_pages)) strides.batch = 0;
   };
   const std::int64_t bytes = attention_is_e4m3(p) ? 1 : 2, dim = p.head_dim;
-  complete({names.q, batch, q_rows, p.heads, dim, bytes}, p.q_strides);
+  complete({names.q, q_batch, q_rows, p.heads, dim, bytes}, p.q_strides);
   complete({names.k, batch, kv_rows, p.kv_heads, dim, bytes}, p.k_strides);
   if (attention_has_columns(p)) {
     const std::int64_t columns = std::max<std::int64_t>(attention_value_columns(p), 16);
@@ -172,7 +200,7 @@ void complete_all_strides(ProblemChecks& checks, AttentionProblem& p,
   } else {
     complete({names.v, batch, kv_rows, p.kv_heads, dim, bytes}, p.v_strides);
   }
-  complete({"out", batch, q_rows, p.heads, dim, 2}, p.out_strides, true);
+  complete({"out", q_batch, q_rows, p.heads, dim, 2}, p.out_strides, true);
 }
 
 double sum_of_range(double first, double last) {
@@ -184,13 +212,16 @@ double sum_of_range(double first, double last) {
 AttentionProblem complete_attention_problem(ProblemChecks& checks, const AttentionProblem& problem,
                                             const AttentionTensorNames& names) {
   AttentionProblem p = problem;
-  if (check_numbers(checks, p)) check_packing(checks, p);
+  if (check_numbers(checks, p)) {
+    check_packing(checks, p);
+    check_pages(checks, p);
+  }
   if (!checks.is_fine()) return p;
   p.out_dtype = attention_out_dtype(p);
   if (!p.scale) p.scale = 1 / std::sqrt(static_cast<double>(p.head_dim));
   if (!p.is_packed) {
     p.total_q = p.batch * p.q_len;
-    p.total_kv = p.batch * p.kv_len;
+    if (p.page_size == 0) p.total_kv = p.batch * p.kv_len;
   }
   complete_all_strides(checks, p, names);
   return p;
@@ -216,8 +247,14 @@ std::int64_t attention_q_rows(const AttentionProblem& p) noexcept {
   return p.is_packed ? p.total_q : p.batch * p.q_len;
 }
 
+KvShape attention_kv_shape(const AttentionProblem& p) noexcept {
+  if (p.page_size > 0) return {p.num_pages, p.page_size};
+  return p.is_packed ? KvShape{1, p.total_kv} : KvShape{p.batch, p.kv_len};
+}
+
 std::int64_t attention_kv_rows(const AttentionProblem& p) noexcept {
-  return p.is_packed ? p.total_kv : p.batch * p.kv_len;
+  const KvShape shape = attention_kv_shape(p);
+  return shape.batch * shape.rows;
 }
 
 double count_visible_scores(const AttentionProblem& p, std::int64_t q_len,
@@ -252,15 +289,17 @@ double flops_of(const AttentionProblem& p) {
   const double batch = static_cast<double>(p.batch);
   if (!p.is_packed) return per_score * batch * count_visible_scores(p, p.q_len, p.kv_len);
   if (p.batch == 0) return 0;
-  return per_score * batch *
-         count_visible_scores(p, (p.total_q + p.batch - 1) / p.batch,
-                              (p.total_kv + p.batch - 1) / p.batch);
+  const std::int64_t q_len = (p.total_q + p.batch - 1) / p.batch;
+  const std::int64_t kv_len = p.page_size > 0 ? p.kv_len : (p.total_kv + p.batch - 1) / p.batch;
+  return per_score * batch * count_visible_scores(p, q_len, kv_len);
 }
 
 double bytes_of(const AttentionProblem& p) {
   const double q_elems = static_cast<double>(attention_q_rows(p)) * static_cast<double>(p.heads);
-  const double kv_elems =
-      static_cast<double>(attention_kv_rows(p)) * static_cast<double>(p.kv_heads);
+  const double kv_rows = p.page_size > 0
+                             ? static_cast<double>(p.batch) * static_cast<double>(p.kv_len)
+                             : static_cast<double>(attention_kv_rows(p));
+  const double kv_elems = kv_rows * static_cast<double>(p.kv_heads);
   const double dim = static_cast<double>(p.head_dim);
   const double in_bytes = attention_is_e4m3(p) ? 1 : 2;
   return dim * ((in_bytes + 2) * q_elems + 2 * in_bytes * kv_elems) + (p.has_lse ? 4 * q_elems : 0);

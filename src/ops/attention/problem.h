@@ -26,7 +26,13 @@ DType attention_out_dtype(const AttentionProblem& problem) noexcept;
 /// Columns of values in that layout, those of all packed sequences.
 std::int64_t attention_value_columns(const AttentionProblem& problem) noexcept;
 
-/// Rows of q and out, and of k and v, over all sequences.
+/// k and v as [batch, rows, ...]: sequences, pages, or one batch of packed sequences.
+struct KvShape {
+  std::int64_t batch, rows;
+};
+KvShape attention_kv_shape(const AttentionProblem& problem) noexcept;
+
+/// Rows of q and out, and of k and v, over all sequences or pages.
 std::int64_t attention_q_rows(const AttentionProblem& problem) noexcept;
 std::int64_t attention_kv_rows(const AttentionProblem& problem) noexcept;
 

@@ -20,7 +20,14 @@ std::string problem_text(const AttentionProblem& p) {
       fmt::format("{}, batch {}, heads {}", ops::attention_type_name(p.dtype), p.batch, p.heads);
   if (p.kv_heads != p.heads) text += fmt::format("/{}", p.kv_heads);
   text += fmt::format(", queries {}, keys {}, head_dim {}", p.q_len, p.kv_len, p.head_dim);
-  if (p.is_packed) text += fmt::format(", packed ({} and {} rows)", p.total_q, p.total_kv);
+  if (p.page_size > 0) {
+    if (p.is_packed) text += fmt::format(", packed ({} rows)", p.total_q);
+    text += fmt::format(", {} pages of {} keys", p.num_pages, p.page_size);
+  } else if (p.is_packed) {
+    text += fmt::format(", packed ({} and {} rows)", p.total_q, p.total_kv);
+  }
+  if (p.has_q_lengths) text += ", lengths of queries";
+  if (p.has_kv_lengths) text += ", lengths of keys";
   if (p.causal) text += ", causal";
   if (p.window_left >= 0) text += fmt::format(", window {} back", p.window_left);
   if (p.window_right >= 0 && !p.causal) text += fmt::format(", window {} ahead", p.window_right);

@@ -23,16 +23,17 @@ struct K6Variant {
   K6Pass pass = K6Pass::kAfterMaximum;
   bool keys_first = false;  ///< the first keys of a tile are loaded before its queries
   bool stages_out = false;  ///< results leave through shared memory by tensor copies
+  int kv_stages = 2;        ///< of keys and of values
   bool first_polls = true;  ///< only the first consumer waits for copies, the others for their turn
 
-  static constexpr int kKvStages = 2, kBarrierBytes = 512;
+  static constexpr int kBarrierBytes = 512;
 
   constexpr AttentionTile tile() const {
     return persistent_tile(consumers, keys, ring_bytes() + (stages_out ? out_bytes() : 0));
   }
   /// Queries, keys and values; then barriers, up to a multiple of 1024 bytes; then results.
   constexpr int ring_bytes() const {
-    const int rings = q_stages * out_bytes() + 2 * kKvStages * keys * head_dim * 2;
+    const int rings = q_stages * out_bytes() + 2 * kv_stages * keys * head_dim * 2;
     return (rings + kBarrierBytes + 1023) / 1024 * 1024;
   }
   constexpr int out_bytes() const { return consumers * 64 * head_dim * 2; }

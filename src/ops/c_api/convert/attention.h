@@ -100,6 +100,12 @@ inline void assign(const tw_attention_problem& c, AttentionProblem& p, const Whe
   if (c.kernel != nullptr) p.kernel = c.kernel;
   if (c.out_dtype != TW_ABSENT) p.out_dtype = choose<DType>(c.out_dtype, {{TW_BF16, DType::kBF16, "TW_BF16"}, {TW_F16, DType::kF16, "TW_F16"}}, at, "out_dtype");
   assign(c.fp8, p.fp8, at.in("fp8"));
+  p.has_q_lengths = c.has_q_lengths != 0;
+  p.has_kv_lengths = c.has_kv_lengths != 0;
+  p.page_size = c.page_size;
+  p.num_pages = c.num_pages;
+  p.max_pages = c.max_pages;
+  p.table_stride = c.table_stride;
 }
 
 template <>
@@ -129,6 +135,9 @@ inline void assign(const tw_attention_arguments& c, AttentionArguments& p, const
   p.k_descale = c.k_descale;
   p.v_descale = c.v_descale;
   p.v_descale_max = c.v_descale_max;
+  p.q_lengths = c.q_lengths;
+  p.kv_lengths = c.kv_lengths;
+  p.block_table = c.block_table;
 }
 
 template <>

@@ -51,6 +51,12 @@ inline Changes changed_tw_attention_problem(const AttentionProblem& x, const Att
   if (x.kernel != y.kernel) found.push_back("kernel");
   if (x.out_dtype != y.out_dtype) found.push_back("out_dtype");
   append(found, "fp8.", changed_tw_fp8_options(x.fp8, y.fp8));
+  if (x.has_q_lengths != y.has_q_lengths) found.push_back("has_q_lengths");
+  if (x.has_kv_lengths != y.has_kv_lengths) found.push_back("has_kv_lengths");
+  if (x.page_size != y.page_size) found.push_back("page_size");
+  if (x.num_pages != y.num_pages) found.push_back("num_pages");
+  if (x.max_pages != y.max_pages) found.push_back("max_pages");
+  if (x.table_stride != y.table_stride) found.push_back("table_stride");
   return found;
 }
 
@@ -70,6 +76,9 @@ inline Changes changed_tw_attention_arguments(const AttentionArguments& x, const
   if (x.k_descale != y.k_descale) found.push_back("k_descale");
   if (x.v_descale != y.v_descale) found.push_back("v_descale");
   if (x.v_descale_max != y.v_descale_max) found.push_back("v_descale_max");
+  if (x.q_lengths != y.q_lengths) found.push_back("q_lengths");
+  if (x.kv_lengths != y.kv_lengths) found.push_back("kv_lengths");
+  if (x.block_table != y.block_table) found.push_back("block_table");
   return found;
 }
 

@@ -77,6 +77,12 @@ TEST(CApiMembers, tw_attention_problem) {
   test.sets("fp8.accumulation", [](auto& c) { c.fp8.accumulation = TW_FP8_ACCUMULATION_ONE_LEVEL; }, [](const auto& p) { return p.fp8.accumulation == Fp8Accumulation::kOneLevel; });
   test.sets("fp8.accumulation", [](auto& c) { c.fp8.accumulation = TW_FP8_ACCUMULATION_TWO_LEVEL; }, [](const auto& p) { return p.fp8.accumulation == Fp8Accumulation::kTwoLevel; });
   test.refuses("fp8.accumulation", [](auto& c) { c.fp8.accumulation = 77; });
+  test.sets("has_q_lengths", [](auto& c) { c.has_q_lengths = 1; }, [](const auto& p) { return p.has_q_lengths == true; });
+  test.sets("has_kv_lengths", [](auto& c) { c.has_kv_lengths = 1; }, [](const auto& p) { return p.has_kv_lengths == true; });
+  test.sets("page_size", [](auto& c) { c.page_size = 1037; }, [](const auto& p) { return p.page_size == 1037; });
+  test.sets("num_pages", [](auto& c) { c.num_pages = 1038; }, [](const auto& p) { return p.num_pages == 1038; });
+  test.sets("max_pages", [](auto& c) { c.max_pages = 1039; }, [](const auto& p) { return p.max_pages == 1039; });
+  test.sets("table_stride", [](auto& c) { c.table_stride = 1040; }, [](const auto& p) { return p.table_stride == 1040; });
 }
 
 TEST(CApiMembers, tw_attention_arguments) {
@@ -96,6 +102,9 @@ TEST(CApiMembers, tw_attention_arguments) {
   test.sets("k_descale", [](auto& c) { c.k_descale = at<const float>(12); }, [](const auto& p) { return p.k_descale == at<const float>(12); });
   test.sets("v_descale", [](auto& c) { c.v_descale = at<const float>(13); }, [](const auto& p) { return p.v_descale == at<const float>(13); });
   test.sets("v_descale_max", [](auto& c) { c.v_descale_max = at<const float>(14); }, [](const auto& p) { return p.v_descale_max == at<const float>(14); });
+  test.sets("q_lengths", [](auto& c) { c.q_lengths = at<const int32_t>(15); }, [](const auto& p) { return p.q_lengths == at<const int32_t>(15); });
+  test.sets("kv_lengths", [](auto& c) { c.kv_lengths = at<const int32_t>(16); }, [](const auto& p) { return p.kv_lengths == at<const int32_t>(16); });
+  test.sets("block_table", [](auto& c) { c.block_table = at<const int32_t>(17); }, [](const auto& p) { return p.block_table == at<const int32_t>(17); });
 }
 
 TEST(CApiMembers, tw_attention_merge_problem) {

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""Attention over keys in pages beside the same keys in one piece, on a GPU: what pages cost, one run.
+
+    python3 bench/attention_pages.py
+
+Needs torch with CUDA and the Python package (./run builds it); FlashAttention-3 of vLLM's wheel stands beside
+it where vllm.vllm_flash_attn can be imported. A chunk of a prompt attends to all keys before it, bf16, causal, 32
+heads over 8 key heads. Pages lie in random order. "no lengths" is the operator without pages and with lengths that
+the host knows, "no pages" the same keys in one piece by the kernel that reads pages. `share` of a sample is the
+time of "no lengths" by its time; `mixed` is a batch of which one sequence prefills and the others decode.
+
+Protocol: N(0,1) inputs, other ones in each run; every timed call finds a cold L2 cache (256 MiB are written before
+it); one call of each form in random order, again and again; times by events. Results are compared with those of
+"no pages" bit by bit: a page changes where a key lies, and nothing else. Those of another kernel, and the peer's,
+must be within 1 % of the norm: bf16 rounds weights and results to 2^-9 of themselves. Of "no pages" some rows are
+compared with float64, in the norm within 2^-7.
+"""
+
+import importlib
+import random
+import statistics
+import sys
+
+import peer_run
+
+FLUSH_BYTES = 256 << 20
+PAGE_SIZES = (0, NO_LENGTHS, 1, 2, 4, 8, 16, 32, 64, 128, 256)
+PEER_PAGE_SIZES = (0, 1, 16, 64, 128, 256)
+LIMIT = 1e-2  # of the norm of a difference
+EXACT_LIMIT, EXACT_ROWS = 2.0**-7, 48  # beside float64
+NO_LENGTHS = -1  # in place of a page size
+# name, head_dim, (queries, keys) of each sequence
+SHAPES = (
+    ("chunk of 2048 over 8192", 128, [(2048, 8192)] * 4),
+    ("chunk of 512 over 32768", 128, [(512, 32768)] * 4),
+    ("prompts of 4096", 128, [(4096, 4096)] * 4),
+    ("mixed", 128, [(2048, 8192)] + [(1, 8192)] * 63),
+    ("chunk of 2048 over 8192, d64", 64, [(2048, 8192)] * 4),
+    ("chunk of 2048 over 8192, d256", 256, [(2048, 8192)] * 4),
+)
+HEADS, KV_HEADS = 32, 8
+
+
+def problem_tensors(torch, sequences, q, k, v, page_size):
+    """Lengths of a batch, and its keys and values in pages that lie in random order; page_size 0: in one piece."""
+    device, batch = q.device, len(sequences)
+    longest = max(keys for _, keys in sequences)
+    rooms = torch.tensor([0] + [queries for queries, _ in sequences], device=device)
+    given = {"q": q, "out": torch.full_like(q, float("nan")), "cu_q": rooms.cumsum(0).to(torch.int32),
+             "kv_lengths": torch.tensor([keys for _, keys in sequences], dtype=torch.int32, device=device)}
+    if page_size <= 0:
+        return given | {"k": k, "v": v,
+                        "cu_kv": torch.arange(batch + 1, dtype=torch.int32, device=device) * longest}
+    pages = longest // page_size
+    order = torch.randperm(batch * pages, device=device)
+    for name, x in (("k", k), ("v", v)):
+        given[name] = torch.empty(batch * pages, page_size, *x.shape[1:], dtype=x.dtype, device=device)
+        given[name][order] = x.reshape(given[name].shape)
+    return given | {"block_table": order.to(torch.int32).reshape(batch, pages)}
+
+
+class Form:
+    """One page size of a shape: run() enqueues it."""
+
+    def __init__(self, torch, package, dim, sequences, q, k, v, page_size):
+        given = problem_tensors(torch, sequences, q, k, v, page_size)
+        longest = max(keys for _, keys in sequences)
+        problem = {"total_kv": len(sequences) * longest}
+        if page_size > 0:
+            problem = {"page_size": page_size, "num_pages": given["k"].shape[0],
+                       "max_pages": given["block_table"].shape[1]}
+        self.op = package.Attention(
+            package.Device(peer_run.DEVICE), dtype="bf16", batch=len(sequences), heads=HEADS, kv_heads=KV_HEADS,
+            q_len=max(queries for queries, _ in sequences), kv_len=longest, head_dim=dim, causal=True,
+            is_packed=True, total_q=q.shape[0],
+            has_kv_lengths=page_size != NO_LENGTHS, **problem)
+        given["workspace"] = peer_run.workspace_of(torch, self.op, q)
+        self.given, self.out, self.kernel = given, given["out"], self.op.plan.kernel
+        self.name, self.page_size, self.is_peer = name_of(page_size), page_size, False
+
+    def run(self):
+        self.op.run(**self.given)
+
+
+class Peer:
+    """The same by FlashAttention-3, as vLLM calls it."""
+
+    def __init__(self, torch, module, dim, sequences, q, k, v, page_size):
+        self.module, self.kernel, self.is_peer, self.page_size = module, "", True, page_size
+        x = problem_tensors(torch, sequences, q, k, v, page_size)
+        self.out, longest = x["out"], max(keys for _, keys in sequences)
+        self.places = (q, x["k"], x["v"], max(queries for queries, _ in sequences), x["cu_q"], longest)
+        keys = {"seqused_k": x["kv_lengths"], "block_table": x["block_table"]} if page_size else {
+            "cu_seqlens_k": x["cu_kv"]}
+        self.words = {**keys, "causal": True, "out": self.out, "fa_version": 3}
+        self.name = f"FlashAttention-3, {name_of(page_size)}"
+
+    def run(self):
+        self.module.flash_attn_varlen_func(*self.places, **self.words)
+
+
+def name_of(page_size):
+    return f"pages of {page_size}" if page_size > 0 else "no pages" if page_size == 0 else "no lengths"
+
+
+def import_peer():
+    """The module, or None."""
+    try:
+        return importlib.import_module("vllm.vllm_flash_attn")
+    except ImportError as error:
+        print(f"without FlashAttention-3: {error}")
+        return None
+
+
+def flops_of(dim, sequences):
+    """Of the visible scores."""
+    seen = sum(queries * (2 * keys - queries + 1) // 2 for queries, keys in sequences)
+    return 4 * dim * HEADS * seen
+
+
+def measure(torch, forms, samples):
+    flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+    times = {form.name: [] for form in forms}
+    for _ in range(samples):
+        for form in random.sample(forms, len(forms)):
+            flush.zero_()
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            form.run()
+            end.record()
+            end.synchronize()
+            times[form.name].append(begin.elapsed_time(end) * 1e3)
+    return times
+
+
+def error_of_rows(torch, dim, sequences, q, k, v, out):
+    """The norm of the difference from float64 by the norm, of some rows drawn at random."""
+    longest = max(keys for _, keys in sequences)
+    total, wrong = 0.0, 0.0
+    for _ in range(EXACT_ROWS):
+        batch, head = random.randrange(len(sequences)), random.randrange(HEADS)
+        queries, keys = sequences[batch]
+        query = random.randrange(queries)
+        row = sum(count for count, _ in sequences[:batch]) + query
+        seen = keys - queries + query + 1
+        at = slice(batch * longest, batch * longest + seen)
+        kv_head = head // (HEADS // KV_HEADS)
+        weights = (k[at, kv_head].double() @ q[row, head].double() * dim**-0.5).softmax(0)
+        exact = weights @ v[at, kv_head].double()
+        total += exact.norm().item() ** 2
+        wrong += (out[row, head].double() - exact).norm().item() ** 2
+    return (wrong / total) ** 0.5
+
+
+def report(torch, log, shape, forms, times, error):
+    title, dim, sequences = shape
+    medians = {form.name: statistics.median(times[form.name]) for form in forms}
+    exact = forms[0].out.float()
+    for form in forms:
+        us = medians[form.name]
+        difference = ((form.out.float() - exact).norm() / exact.norm()).item()
+        is_right = difference < LIMIT if form.is_peer or form.kernel != forms[0].kernel else difference == 0
+        share = medians["no lengths"] / us
+        line = {"shape": title, "head_dim": dim, "sequences": sequences, "form": form.name, "kernel": form.kernel,
+                "us": times[form.name], "share": share, "tflops": flops_of(dim, sequences) / us * 1e-6,
+                "error": {"difference": difference, "ok": is_right}}
+        peer = medians.get(f"FlashAttention-3, {name_of(max(form.page_size, 0))}")
+        if form is forms[0]:
+            line["error"]["float64"] = error
+            line["error"]["ok"] = is_right = error < EXACT_LIMIT
+        peer = None if form.is_peer else peer
+        if peer:
+            line["by_peer"] = peer / us
+        log["samples"].append(line)
+        beside = f"  by peer {peer / us:5.3f}" if peer else ""
+        print(f"{title:30} {form.name:30} {form.kernel:9} {us:9.1f} us {line['tflops']:6.0f} TFLOP/s  share "
+              f"{share:5.3f}{beside}{'' if is_right else '  WRONG'}", flush=True)
+
+
+def main():
+    parser = peer_run.begin_parser(__doc__, "pages.json", 0, "unused: rows")
+    args = parser.parse_args()
+    torch = peer_run.import_torch()
+    package = peer_run.open_package(args)
+    peer = import_peer()
+    log = peer_run.begin_log(torch, "attention_pages", package)
+    peer_run.warm_up(torch)
+    torch.seed()
+    for title, dim, sequences in SHAPES:
+        longest = max(keys for _, keys in sequences)
+        total_q = sum(queries for queries, _ in sequences)
+        q = torch.randn(total_q, HEADS, dim, dtype=torch.bfloat16, device="cuda")
+        k, v = (torch.randn(len(sequences) * longest, KV_HEADS, dim, dtype=torch.bfloat16, device="cuda")
+                for _ in range(2))
+        forms = [Form(torch, package, dim, sequences, q, k, v, size) for size in PAGE_SIZES]
+        if peer:
+            forms += [Peer(torch, peer, dim, sequences, q, k, v, size) for size in PEER_PAGE_SIZES]
+        for form in forms:
+            form.run()
+        torch.cuda.synchronize()
+        error = error_of_rows(torch, dim, sequences, q, k, v, forms[0].out)
+        report(torch, log, (title, dim, sequences), forms, measure(torch, forms, args.samples), error)
+    return peer_run.end_run(log, args.out)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+// K6 over keys in pages, and with lengths that only the device knows: its arguments and forms.
+#pragma once
+
+#include "kernels/attention/attention.h"
+#include "kernels/attention/forward/k6_forward.h"
+
+#include <cstdint>
+#include <string_view>
+
+namespace tilewright::kernels {
+
+inline constexpr int kThreadParts = 2;  ///< of a tile of keys, that one thread copies
+
+/// Rows of a tile are queries times the heads that share keys, up to 64 of them: row r of a
+/// sequence's is query r >> group_shift of head r % (1 << group_shift) of a group. Tiles are copied
+/// in parts of page_box rows, none of which crosses a page.
+struct AttentionPages {
+  const std::int32_t* q_lengths;    ///< [batch], or null
+  const std::int32_t* kv_lengths;   ///< [batch], or null
+  const std::int32_t* block_table;  ///< [batch, table_stride] pages, or null: no pages
+  std::int64_t table_stride;
+  std::int32_t page_size;   ///< keys; without pages more than there are
+  std::int32_t page_box;    ///< divides page_size and a tile of keys
+  std::int32_t tile_parts;  ///< keys of a tile / page_box
+  std::int32_t load_warps;  ///< 1 to 4 that copy them; 0: one thread, kThreadParts at most
+  std::int32_t tile_pages, tile_rows;  ///< keys of a tile / page_size, and the rest
+  std::int32_t group_shift;            ///< log2 of the heads in a tile
+};
+
+/// heads is the number of groups, q_tiles that of tiles of the longest sequence's rows. Maps of q
+/// and out are [batch, row, head, head_dim] in boxes of 64 rows as above, those of k and v [page,
+/// head, row, head_dim] in boxes of page_box rows.
+struct AttentionPagedParams : AttentionParams {
+  AttentionPages pages;
+};
+
+/// Entries attention_k6_pages_{bf16,f16}_NAME. Every feature of AttentionParams. A third stage of
+/// keys and values where there is room: a page is looked up before it is copied. What looks it up
+/// does not fit the 32 registers that three consumers would leave to the producer.
+inline constexpr K6Variant kK6PagedVariants[] = {
+    {.name = "d64",
+     .head_dim = 64,
+     .consumers = 2,
+     .keys = 128,
+     .keys_first = true,
+     .kv_stages = 3,
+     .first_polls = false},
+    {.name = "d128",
+     .head_dim = 128,
+     .consumers = 2,
+     .keys = 128,
+     .pass = K6Pass::kAfterScores,
+     .keys_first = true,
+     .kv_stages = 3,
+     .first_polls = false},
+    {.name = "d256",
+     .head_dim = 256,
+     .consumers = 2,
+     .keys = 80,
+     .pass = K6Pass::kAfterScores,
+     .keys_first = true},
+};
+
+/// Number of the variant of that name; not a constant if there is none.
+constexpr int find_k6_paged_index(std::string_view name) {
+  int i = 0;
+  while (name != kK6PagedVariants[i].name) ++i;
+  return i;
+}
+
+}  // namespace tilewright::kernels

@@ -1,0 +1,220 @@
+// K6's consumers: what a warpgroup does with the tiles that are dealt to it. The file of the
+// entries says in which order, and why.
+#pragma once
+
+#include "kernels/attention/barriers.h"
+#include "kernels/attention/consumer.h"
+#include "kernels/attention/epilogue.h"
+#include "kernels/attention/forward/k6_forward.h"
+#include "kernels/attention/schedule.h"
+#include "ptx/bulk_tensor_copy.h"
+#include "ptx/load_store.h"
+#include "ptx/warp_roles.h"
+#include "tile/online_softmax.h"
+
+#include <cstdint>
+
+namespace tilewright::kernels {
+
+template <class C>
+struct K6Shared {
+  typename C::Loader::Shared rings;
+  tile::TileTable table;
+  float zero;  ///< see pass_turn_here
+};
+
+// The tile that a consumer works on.
+template <class C>
+struct K6Work {
+  tile::DealtTile tile;
+  typename C::Tiles tiles;
+  bool has_keys;
+
+  __device__ K6Work(const AttentionParams& params, const tile::DealtTile& dealt)
+      : tile(dealt),
+        tiles(C::key_tiles(params, dealt)),
+        has_keys(dealt.is_last == 0 && tiles.begin < tiles.end) {}
+};
+
+template <class C>
+struct K6Worker : C::Consumer {
+  using Base = typename C::Consumer;
+  using Base::index;
+  using Base::params;
+  using typename Base::Results;
+  using typename Base::Rows;
+  using typename Base::Scores;
+  using typename Base::Weights;
+  static constexpr int kHeadDim = C::kHeadDim, kKeys = C::kKeys;
+
+  std::uint8_t* staging;  ///< of this warpgroup's results
+  std::uint32_t zero_at;  ///< address of Shared::zero
+
+  // The others come after the first, and what it has seen landed they see too.
+  __device__ bool polls() const { return !C::kVariant.first_polls || index == 0; }
+  __device__ void await_turn() const { ptx::bar_sync<256>(tile::kTurnBarrier + index); }
+  __device__ void pass_turn() const {
+    ptx::bar_arrive<256>(tile::kTurnBarrier + (index + 1) % C::kConsumers);
+  }
+
+  // Passes the turn when `after` is known and before anything that depends on the result, 0: ptxas
+  // moves an arrival freely, from here to behind all exponentials. The barrier's number depends on
+  // `after` (whose bits are never those of this NaN: arithmetic gives 0x7fffffff), and the load of
+  // a zero keeps its place among instructions with side effects. The price is that load.
+  __device__ float pass_turn_here(float after) const {
+    const std::uint32_t never = __float_as_uint(after) == 0x7fc12345u;
+    ptx::bar_arrive<256>(tile::kTurnBarrier + (index + 1) % C::kConsumers + never);
+    return ptx::ld_volatile_shared_f32(zero_at);
+  }
+
+  // One tile of keys while the previous one's values are still being multiplied.
+  template <bool IsPlain>
+  __device__ void step(Scores& s, Results& o, Weights& p, tile::OnlineSoftmax& softmax,
+                       float (&correction)[2], const Rows& rows, std::int32_t n) {
+    float base[2];
+    if (polls()) this->wait_k();
+    await_turn();
+    this->issue_scores(s);
+    if (polls()) this->wait_v();
+    this->issue_values(o, p);
+    this->template await_scores<1>(s);
+    float zero = 0.0f;
+    if constexpr (C::kVariant.pass == K6Pass::kAfterScores) zero = pass_turn_here(0);
+    this->template adjust<IsPlain>(s, rows, n);
+    const bool has_moved =
+        softmax.template raise_reference<!IsPlain>(s, params.scale_log2, base, correction);
+    if constexpr (C::kVariant.pass == K6Pass::kAfterMaximum) zero = pass_turn_here(base[1]);
+    base[0] += zero;
+    base[1] += zero;
+    softmax.exponentiate(s, params.scale_log2, base, correction);
+    this->template await_values<0>(o);
+    tile::pack_operand<typename C::Element, kKeys>(p, s);
+    if (has_moved) tile::scale_rows(o, correction);
+  }
+
+  // All tiles of keys but for the last product, which is in flight at the end. The scores of the
+  // first tile are there.
+  __device__ void attend_tiles(Scores& s, Results& o, tile::OnlineSoftmax& softmax,
+                               const Rows& rows, const typename C::Tiles& tiles,
+                               const typename C::Tiles& own) {
+    Weights p;
+    float correction[2];
+    std::int32_t n = tiles.end - 1;
+    this->template weigh<false>(s, softmax, correction, rows, n);
+    tile::pack_operand<typename C::Element, kKeys>(p, s);
+    correction[0] = correction[1] = 1.0f;
+    for (--n; n >= tiles.begin; --n) {
+      if (n >= own.plain_begin && n < own.plain_end) {
+        step<true>(s, o, p, softmax, correction, rows, n);
+      } else {
+        step<false>(s, o, p, softmax, correction, rows, n);
+      }
+    }
+    this->wait_v();
+    this->issue_values(o, p);
+  }
+
+  __device__ void attend(Scores& s, Results& o, tile::OnlineSoftmax& softmax,
+                         const K6Work<C>& work) {
+    const std::int32_t shift = work.tile.kv_len - work.tile.q_len;
+    const Rows rows = this->rows_of(work.tile.first_query, shift, work.tile.kv_len);
+    const auto own = this->own_tiles(work.tile.first_query, shift, work.tile.kv_len);
+    this->clear_values_behind(work.tile.kv_len, work.tiles.end);
+    attend_tiles(s, o, softmax, rows, work.tiles, own);
+    if constexpr (C::kVariant.keys_first) {
+      this->q_at.advance();  // the last keys' release was the queries' as well
+    } else {
+      this->release_q();
+    }
+  }
+
+  __device__ void finish(const Results& o, const tile::OnlineSoftmax& softmax,
+                         const tile::DealtTile& tile) const {
+    if constexpr (C::kHasPages) {
+      this->store_heads(o, softmax, tile);
+    } else {
+      finish_queries(o, softmax, tile);
+    }
+  }
+  __device__ void finish_queries(const Results& o, const tile::OnlineSoftmax& softmax,
+                                 const tile::DealtTile& tile) const {
+    const float* sink = params.sink == nullptr ? nullptr : params.sink + tile.head;
+    const tile::AttentionSequence sequence = {tile.q_begin, tile.q_len, 0, tile.kv_len};
+    const tile::RowResult rows =
+        tile::finish_rows(softmax.max, softmax.sum, params.scale_log2, sink);
+    const std::int32_t query = tile.first_query + this->warp_row();
+    // A tensor copy writes whole boxes, beyond the end of a packed sequence as well.
+    if (C::kVariant.stages_out && params.cu_q == nullptr) {
+      if (threadIdx.x % 128 == 0) ptx::cp_async_bulk_wait_group_read<0>();
+      ptx::bar_sync<128>(tile::kStagingBarrier + index);
+      tile::store_boxes<typename C::Element, kHeadDim>(
+          params, staging, o, rows, tile::kStagingBarrier + index,
+          tile.first_query + static_cast<std::int32_t>(index) * 64, tile.head, tile.batch);
+      tile::store_lse(params, sequence, rows, tile.batch, tile.head, query);
+    } else {
+      tile::store_rows<typename C::Element, kHeadDim>(params, sequence, o, rows, tile.batch,
+                                                      tile.head, query);
+    }
+  }
+
+  // The scores of a tile's last keys.
+  __device__ void issue_first_scores(Scores& s) {
+    this->wait_q();
+    // All begin together: a head start of the first would last for the whole tile, and cost 3 %.
+    if constexpr (C::kVariant.keys_first) this->wait_all_q();
+    this->wait_k();
+    this->issue_scores(s);
+  }
+  // Takes the next tile and computes its first scores.
+  __device__ K6Work<C> begin(tile::TileTaker& taker, Scores& s) {
+    const K6Work<C> work(params, taker.take());
+    if (!work.has_keys) return work;
+    issue_first_scores(s);
+    this->template await_scores<0>(s);
+    return work;
+  }
+  // The same while the results of the last tile are finished and written.
+  __device__ K6Work<C> begin_early(tile::TileTaker& taker, Scores& s, Results& o,
+                                   const tile::OnlineSoftmax& softmax,
+                                   const tile::DealtTile& last) {
+    const K6Work<C> work(params, taker.take());
+    if (work.has_keys) {
+      issue_first_scores(s);
+      this->template await_values<1>(o);
+      finish(o, softmax, last);
+      this->template await_scores<0>(s);
+    } else {
+      this->template await_values<0>(o);
+      finish(o, softmax, last);
+    }
+    return work;
+  }
+
+  __device__ void run(K6Shared<C>& shared) {
+    if (index == C::kConsumers - 1) pass_turn();  // the first one begins
+    tile::TileTaker taker{shared.table};
+    Scores s;
+    K6Work<C> work = begin(taker, s);
+    while (!work.tile.is_last) {
+      Results o = {};
+      tile::OnlineSoftmax softmax;
+      taker.release();
+      if (!work.has_keys) {
+        finish(o, softmax, work.tile);
+        work = begin(taker, s);
+        continue;
+      }
+      attend(s, o, softmax, work);
+      if constexpr (C::kQStages > 1) {
+        work = begin_early(taker, s, o, softmax, work.tile);
+      } else {
+        this->template await_values<0>(o);
+        finish(o, softmax, work.tile);
+        work = begin(taker, s);
+      }
+    }
+    if (C::kVariant.stages_out && threadIdx.x % 128 == 0) ptx::cp_async_bulk_wait_group<0>();
+  }
+};
+
+}  // namespace tilewright::kernels

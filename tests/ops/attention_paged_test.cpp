@@ -1,0 +1,387 @@
+// Attention over keys in pages, and with lengths that only the device knows: each option against
+// the float64 reference over the keys gathered from their pages, under all checks of the simulator.
+#include "tests/ops/attention_case.h"
+#include "tests/ops/operator_test.h"
+
+#include <algorithm>
+#include <random>
+
+namespace tilewright::ops {
+namespace {
+
+/// Room for queries comes from q_rooms if they are packed, from q_len otherwise. Lengths may be
+/// anything.
+struct PagedCase {
+  AttentionProblem problem;
+  std::vector<std::int32_t> q_rooms, q_lengths, kv_lengths;
+  bool has_missing_page = false;  ///< the first sequence's second page has no number: zeros
+  std::int64_t page_gap = 0;      ///< rows between pages, as where values lie behind keys
+};
+
+class PagedRun {
+ public:
+  PagedRun(const Device& device, PagedCase c) : device_(device), case_(std::move(c)) {
+    AttentionProblem& p = case_.problem;
+    p.batch = static_cast<std::int64_t>(case_.kv_lengths.size());
+    p.has_kv_lengths = true;
+    p.has_q_lengths = !case_.q_lengths.empty();
+    p.is_packed = !case_.q_rooms.empty();
+    if (p.is_packed) {
+      p.q_len = *std::ranges::max_element(case_.q_rooms);
+      p.total_q = running_sums(case_.q_rooms).back();
+      if (p.page_size == 0) p.total_kv = p.batch * p.kv_len;
+    } else {
+      case_.q_rooms.assign(case_.kv_lengths.size(), static_cast<std::int32_t>(p.q_len));
+    }
+    for (std::size_t b = 0; b < case_.kv_lengths.size(); ++b) {
+      const std::int32_t wanted = p.has_q_lengths ? case_.q_lengths[b] : case_.q_rooms[b];
+      used_q_.push_back(std::clamp(wanted, 0, case_.q_rooms[b]));
+      used_kv_.push_back(std::clamp(case_.kv_lengths[b], 0, static_cast<std::int32_t>(p.kv_len)));
+    }
+    deal_pages();
+  }
+
+  void check() {
+    const AttentionProblem& p = case_.problem;
+    const device::Device& inner = opened(device_);
+    draw();
+    const Buffer q = Buffer::from(inner, q_codes_), k = Buffer::from(inner, k_codes_),
+                 v = Buffer::from(inner, v_codes_);
+    const Buffer cu_q = Buffer::from(inner, running_sums(case_.q_rooms));
+    const Buffer q_lengths = Buffer::from(inner, case_.q_lengths);
+    const Buffer kv_lengths = Buffer::from(inner, case_.kv_lengths);
+    const Buffer table = Buffer::from(inner, table_);
+    const Buffer cu_kv = Buffer::from(inner, running_sums(rooms_kv()));
+    const std::vector<double> sinks = sinks_of_heads();
+    const Buffer sink = Buffer::from(inner, std::vector<float>(sinks.begin(), sinks.end()));
+    const Attention attention(device_, p);
+    const Buffer workspace(inner, attention.plan().workspace_bytes);
+    const kernels::Output<std::uint16_t> out(inner, q_codes_.size());
+    const kernels::Output<float> lse(inner, q_codes_.size() / size(p.head_dim));
+    const device::Stream stream(inner);
+    attention.run({.q = kernels::pointer_to<const void>(q),
+                   .k = kernels::pointer_to<const void>(k),
+                   .v = kernels::pointer_to<const void>(v),
+                   .out = out.pointer(),
+                   .lse = lse.pointer(),
+                   .sink = kernels::pointer_to<const float>(sink),
+                   .cu_q = kernels::pointer_to<const std::int32_t>(cu_q),
+                   .cu_kv = kernels::pointer_to<const std::int32_t>(cu_kv),
+                   .workspace = kernels::pointer_to<void>(workspace),
+                   .stream = stream.handle(),
+                   .q_lengths = kernels::pointer_to<const std::int32_t>(q_lengths),
+                   .kv_lengths = kernels::pointer_to<const std::int32_t>(kv_lengths),
+                   .block_table = kernels::pointer_to<const std::int32_t>(table)});
+    stream.synchronize();
+    compare(out.read(), lse.read());
+  }
+
+ private:
+  static std::size_t size(std::int64_t x) { return static_cast<std::size_t>(x); }
+  const FormatSpec& format() const { return case_.problem.dtype == DType::kF16 ? kFp16 : kBf16; }
+
+  std::vector<std::int32_t> rooms_kv() const {
+    return std::vector<std::int32_t>(case_.kv_lengths.size(),
+                                     static_cast<std::int32_t>(case_.problem.kv_len));
+  }
+  // Another one for each head: heads of a group lie in one tile.
+  std::vector<double> sinks_of_heads() const {
+    std::vector<double> sinks(size(case_.problem.heads));
+    for (std::size_t i = 0; i < sinks.size(); ++i) sinks[i] = 0.5 * static_cast<double>(i % 8);
+    return sinks;
+  }
+
+  // Every page belongs to one sequence, in no order; two to none.
+  void deal_pages() {
+    AttentionProblem& p = case_.problem;
+    if (p.page_size == 0) return;
+    p.max_pages = (p.kv_len + p.page_size - 1) / p.page_size;
+    p.num_pages = p.batch * p.max_pages + 2;
+    p.table_stride = p.max_pages + 3;
+    const std::int64_t row = p.kv_heads * p.head_dim;
+    if (case_.page_gap > 0)
+      p.k_strides = p.v_strides = {(p.page_size + case_.page_gap) * row, row, p.head_dim};
+    std::vector<std::int32_t> pages(size(p.num_pages));
+    std::iota(pages.begin(), pages.end(), 0);
+    std::ranges::shuffle(pages, std::mt19937(7));
+    table_.assign(size(p.batch * p.table_stride), -5);
+    for (std::int64_t b = 0; b < p.batch; ++b) {
+      const std::int64_t used = (used_kv_[size(b)] + p.page_size - 1) / p.page_size;
+      for (std::int64_t i = 0; i < used; ++i)
+        table_[size(b * p.table_stride + i)] = pages[size(b * p.max_pages + i)];
+    }
+    if (case_.has_missing_page) table_[1] = static_cast<std::int32_t>(p.num_pages + 1);
+  }
+
+  // Index of a key's row in k and v; none where its page has no number.
+  std::optional<std::size_t> key_row(std::int64_t b, std::int64_t key) const {
+    const AttentionProblem& p = case_.problem;
+    if (p.page_size == 0) return size(b * p.kv_len + key);
+    const std::int32_t page = table_[size(b * p.table_stride + key / p.page_size)];
+    if (page < 0 || page >= p.num_pages) return std::nullopt;
+    return size(page * (p.page_size + case_.page_gap) + key % p.page_size);
+  }
+  std::size_t query_row(std::int64_t b, std::int64_t query) const {
+    const AttentionProblem& p = case_.problem;
+    return size(p.is_packed ? running_sums(case_.q_rooms)[size(b)] + query : b * p.q_len + query);
+  }
+  std::size_t num_query_rows() const {
+    const AttentionProblem& p = case_.problem;
+    return size(p.is_packed ? p.total_q : p.batch * p.q_len);
+  }
+
+  // Random numbers where they are used, NaN elsewhere; and the same without what lies between.
+  void draw() {
+    const AttentionProblem& p = case_.problem;
+    const std::size_t q_elems = size(p.heads * p.head_dim),
+                      kv_elems = size(p.kv_heads * p.head_dim);
+    const std::size_t kv_rows =
+        size(p.page_size > 0 ? p.num_pages * (p.page_size + case_.page_gap) : p.batch * p.kv_len);
+    q_codes_.assign(num_query_rows() * q_elems, 0xffff);
+    k_codes_.assign(kv_rows * kv_elems, 0xffff);
+    v_codes_ = k_codes_;
+    const auto fill = [&](std::vector<double>& gathered, std::vector<std::uint16_t>& codes,
+                          std::uint64_t seed, std::optional<std::size_t> row, std::size_t elems) {
+      const auto count = static_cast<std::int64_t>(elems);
+      std::vector<double> numbers =
+          kernels::draw_many(seed, count, kernels::Numbers::kUniform, format());
+      if (!row) std::ranges::fill(numbers, 0.0);
+      gathered.insert(gathered.end(), numbers.begin(), numbers.end());
+      for (std::size_t i = 0; row && i < elems; ++i)
+        codes[*row * elems + i] = static_cast<std::uint16_t>(encode(format(), numbers[i]));
+    };
+    std::uint64_t seed = 1;
+    for (std::int64_t b = 0; b < p.batch; ++b) {
+      for (std::int64_t i = 0; i < used_q_[size(b)]; ++i)
+        fill(q_, q_codes_, ++seed, query_row(b, i), q_elems);
+      for (std::int64_t j = 0; j < used_kv_[size(b)]; ++j) {
+        fill(k_, k_codes_, ++seed, key_row(b, j), kv_elems);
+        fill(v_, v_codes_, ++seed, key_row(b, j), kv_elems);
+      }
+    }
+  }
+
+  reference::AttentionResult expected() const {
+    const AttentionProblem& p = case_.problem;
+    const auto cu_q = running_sums(used_q_), cu_kv = running_sums(used_kv_);
+    const std::vector<double> sink = p.has_sink ? sinks_of_heads() : std::vector<double>();
+    const reference::AttentionParams params = {.batch = p.batch,
+                                               .heads = p.heads,
+                                               .kv_heads = p.kv_heads,
+                                               .q_len = *std::ranges::max_element(used_q_),
+                                               .kv_len = *std::ranges::max_element(used_kv_),
+                                               .head_dim = p.head_dim,
+                                               .v_head_dim = p.head_dim,
+                                               .scale = p.scale,
+                                               .softcap = p.softcap,
+                                               .causal = p.causal,
+                                               .window_left = p.window_left,
+                                               .window_right = p.window_right,
+                                               .sink = sink,
+                                               .cu_seqlens_q = cu_q,
+                                               .cu_seqlens_kv = cu_kv,
+                                               .magnitudes = true};
+    return reference::attention(params, q_, k_, v_);
+  }
+
+  void compare(std::vector<std::uint16_t> out, std::vector<float> lse) const {
+    const reference::AttentionResult exact = expected();
+    const AttentionProblem& p = case_.problem;
+    const auto total = static_cast<std::size_t>(running_sums(used_q_).back());
+    std::size_t row = 0;  // of all that are used
+    for (std::int64_t b = 0; b < p.batch; ++b) {
+      for (std::int64_t i = 0; i < used_q_[size(b)]; ++i, ++row) {
+        for (std::size_t head = 0; head < size(p.heads); ++head) {
+          SCOPED_TRACE(fmt::format("sequence {}, query {}, head {}", b, i, head));
+          const std::size_t line = head * total + row;
+          const std::size_t at = query_row(b, i) * size(p.heads) + head;
+          compare_row(exact, line, (row * size(p.heads) + head) * size(p.head_dim), out, at);
+          if (p.has_lse) compare_lse(exact, line, lse[lse_index(b, i, head)]);
+          if (testing::Test::HasFatalFailure()) return;
+        }
+      }
+    }
+    EXPECT_TRUE(std::ranges::all_of(out, [](auto x) { return x == 0xffff; }))
+        << "rows behind the queries were written";
+    if (p.has_lse) return;
+    EXPECT_TRUE(std::ranges::all_of(lse, [](float x) { return std::isnan(x); }));
+  }
+
+  std::size_t lse_index(std::int64_t b, std::int64_t query, std::size_t head) const {
+    const AttentionProblem& p = case_.problem;
+    if (p.is_packed) return head * size(p.total_q) + query_row(b, query);
+    return (size(b * p.heads) + head) * size(p.q_len) + size(query);
+  }
+
+  reference::AttentionRow bounds_of(const reference::AttentionResult& exact,
+                                    std::size_t line) const {
+    const AttentionProblem& p = case_.problem;
+    const double u = p.dtype == DType::kF16 ? reference::kRoundoffFp16 : reference::kRoundoffBf16;
+    return {.head_dim = p.head_dim,
+            .num_keys = p.kv_len,
+            .score_magnitude = exact.score_magnitude[line],
+            .row_max = exact.row_max[line],
+            .softcap = p.softcap,
+            .value_max = 2,
+            .p_roundoff = u,
+            .p_subnormal = p.dtype == DType::kF16 ? 0x1p-24 : 0,
+            .out_roundoff = u};
+  }
+
+  // Row `at` of out, which is cleared.
+  void compare_row(const reference::AttentionResult& exact, std::size_t line, std::size_t first,
+                   std::vector<std::uint16_t>& out, std::size_t at) const {
+    const reference::AttentionRow bounds = bounds_of(exact, line);
+    const std::size_t dims = size(case_.problem.head_dim);
+    for (std::size_t d = 0; d < dims; ++d) {
+      std::uint16_t& code = out[at * dims + d];
+      const double value = decode(format(), code), wanted = exact.out[first + d];
+      ASSERT_LE(std::abs(value - wanted),
+                reference::attention_out_bound(bounds, wanted, exact.out_magnitude[first + d]))
+          << "dim " << d << ": " << value << " for " << wanted;
+      code = 0xffff;
+    }
+  }
+  void compare_lse(const reference::AttentionResult& exact, std::size_t line, float lse) const {
+    if (std::isinf(exact.lse[line])) {
+      ASSERT_EQ(lse, -INFINITY);
+    } else {
+      ASSERT_NEAR(lse, exact.lse[line],
+                  reference::attention_lse_bound(bounds_of(exact, line), exact.lse[line]));
+    }
+  }
+
+  const Device& device_;
+  PagedCase case_;
+  std::vector<std::int32_t> used_q_, used_kv_, table_;
+  std::vector<std::uint16_t> q_codes_, k_codes_, v_codes_;
+  std::vector<double> q_, k_, v_;
+};
+
+class AttentionPagedTest : public HopperTest<AttentionPagedTest> {
+ protected:
+  static void check(const PagedCase& c) { PagedRun(*device_, c).check(); }
+};
+TILEWRIGHT_ON_EVERY_HOPPER(AttentionPagedTest);
+
+// Parts of prompts and sequences that decode in one call: 70 queries cross a warpgroup, 150 keys a
+// tile; one has no keys, one no queries.
+PagedCase mixed(std::int64_t page_size, std::int64_t head_dim = 64) {
+  return {{.heads = 2,
+           .kv_heads = 1,
+           .kv_len = 150,
+           .head_dim = head_dim,
+           .causal = true,
+           .has_lse = true,
+           .page_size = page_size},
+          {70, 1, 0, 9},
+          {},
+          {150, 131, 20, 0}};
+}
+
+TEST_P(AttentionPagedTest, PagesOfAnySize) {
+  for (const std::int64_t page_size : {1, 2, 8, 16, 32, 64, 100, 128, 256}) {
+    SCOPED_TRACE(page_size);
+    check(mixed(page_size));
+  }
+}
+TEST_P(AttentionPagedTest, EveryFormOfTheKernel) {
+  for (const DType dtype : {DType::kBF16, DType::kF16}) {
+    // Copied by warps and by one thread.
+    for (const auto& [head_dim, page_size] :
+         {std::pair{64, 64}, std::pair{128, 16}, std::pair{128, 64}, std::pair{256, 16},
+          std::pair{256, 80}}) {
+      SCOPED_TRACE(fmt::format("{} {} pages of {}", to_string(dtype), head_dim, page_size));
+      PagedCase c = mixed(page_size, head_dim);
+      c.problem.dtype = dtype;
+      check(c);
+    }
+  }
+}
+// Heads that share keys share tiles of rows, as far as a power of two divides their number.
+TEST_P(AttentionPagedTest, GroupsOfHeads) {
+  for (const auto& [heads, kv_heads] :
+       {std::pair{2, 2}, std::pair{3, 1}, std::pair{12, 2}, std::pair{16, 2}, std::pair{64, 1}}) {
+    for (const std::int64_t page_size : {16, 64}) {
+      SCOPED_TRACE(fmt::format("heads {}/{}, pages of {}", heads, kv_heads, page_size));
+      PagedCase c = mixed(page_size);
+      c.problem.heads = heads;
+      c.problem.kv_heads = kv_heads;
+      c.problem.has_sink = true;
+      c.problem.window_left = 40;
+      if (heads > 16) c.q_rooms = {5, 1, 0, 3};
+      check(c);
+    }
+  }
+}
+TEST_P(AttentionPagedTest, EveryOption) {
+  for (const bool is_packed : {false, true}) {
+    for (const int option : {0, 1, 2, 3, 4}) {
+      SCOPED_TRACE(fmt::format("packed {}, option {}", is_packed, option));
+      PagedCase c = mixed(16);
+      AttentionProblem& p = c.problem;
+      if (!is_packed) {
+        c.q_rooms.clear();
+        p.q_len = 70;
+      }
+      p.causal = option != 0;
+      if (option == 1) p.window_left = 33;
+      if (option == 2) {
+        p.causal = false;
+        p.window_left = 20;
+        p.window_right = 11;
+      }
+      if (option == 3) p.softcap = 5;
+      p.has_sink = option == 4;
+      p.has_lse = option != 4;
+      check(c);
+    }
+  }
+}
+// Also of queries: what is behind them is not written. Lengths that make no sense count as none or
+// all.
+TEST_P(AttentionPagedTest, LengthsOfQueries) {
+  for (const std::int64_t page_size : {0, 16}) {
+    for (const bool is_packed : {false, true}) {
+      SCOPED_TRACE(fmt::format("pages of {}, packed {}", page_size, is_packed));
+      PagedCase c = mixed(page_size);
+      if (!is_packed) c.q_rooms.clear();
+      if (is_packed) c.q_rooms = {70, 70, 70, 70};
+      c.problem.q_len = 70;
+      c.q_lengths = {67, 1, -3, 1 << 30};
+      c.kv_lengths = {149, 1 << 30, -1, 77};
+      check(c);
+    }
+  }
+}
+TEST_P(AttentionPagedTest, PagesThatAreNotThereAreZeros) {
+  PagedCase c = mixed(16);
+  c.has_missing_page = true;
+  check(c);
+}
+// Whole prompts: the first tiles of queries see one tile of keys.
+TEST_P(AttentionPagedTest, PromptsFromTheirBeginning) {
+  for (const std::int64_t head_dim : {64, 128}) {
+    for (const std::int64_t page_size : {1, 16, 128}) {
+      SCOPED_TRACE(fmt::format("head_dim {}, pages of {}", head_dim, page_size));
+      PagedCase c = mixed(page_size, head_dim);
+      c.problem.kv_len = 300;
+      c.q_rooms = c.kv_lengths = {300, 129, 256, 7};
+      check(c);
+    }
+  }
+}
+TEST_P(AttentionPagedTest, PagesApart) {
+  PagedCase c = mixed(16);
+  c.page_gap = 16;
+  check(c);
+}
+TEST_P(AttentionPagedTest, NoPagesAtAll) {
+  PagedCase c = mixed(16);
+  c.problem.kv_len = 0;
+  c.kv_lengths = {0, 5, 0, 0};
+  check(c);
+}
+
+}  // namespace
+}  // namespace tilewright::ops
