@@ -39,8 +39,9 @@ def once(name):
 def objects_of_once(folder, name):
     """Units of several tests, or objects of single ones where tests are compiled alone."""
     units = sorted((folder / "units").glob(f"{name}_once_*.o"))
-    return units or [folder / f"{test}.o" for pattern in once(name)
-                     for test in sorted(path.relative_to(ROOT / "tests") for path in (ROOT / "tests").glob(pattern))]
+    tests = ROOT / "tests"
+    return units or [folder / f"{path.relative_to(tests)}.o"
+                     for pattern in once(name) for path in sorted(tests.glob(pattern))]
 
 
 def main():
