@@ -284,7 +284,7 @@ TW_API tw_status tw_attention_run(const tw_attention* attention,
 typedef struct tw_attention_merge_problem {
   size_t struct_bytes;
   int32_t part_dtype; /* TW_F32, TW_BF16 or TW_F16; of parts; default TW_F32 */
-  int32_t out_dtype; /* TW_F32, TW_BF16 or TW_F16; default TW_F32 */
+  int32_t out_dtype; /* TW_F32, TW_BF16 or TW_F16; default TW_BF16 */
   int64_t parts; /* 1 to 1024; default 2 */
   int64_t batch; /* default 1 */
   int64_t rows;

@@ -2083,7 +2083,7 @@ const Class kClasses[] = {
     create_tw_attention, destroy_tw_attention,
     kQueries_tw_attention, COUNT(kQueries_tw_attention), kRules_tw_attention, COUNT(kRules_tw_attention), kCalls_tw_attention, COUNT(kCalls_tw_attention)},
   {"AttentionMerge",
-    "AttentionMerge(device, /, *, part_dtype='f32', out_dtype='f32', parts=2, batch=1, rows=0, heads=1, head_dim=0, has_sink=False, has_lse=False, part_stride=0, lse_part_stride=0, part_strides=None, out_strides=None, lse_part_strides=None, lse_strides=None, other_strides=None, lse_other_strides=None)\n"
+    "AttentionMerge(device, /, *, part_dtype='f32', out_dtype='bf16', parts=2, batch=1, rows=0, heads=1, head_dim=0, has_sink=False, has_lse=False, part_stride=0, lse_part_stride=0, part_strides=None, out_strides=None, lse_part_strides=None, lse_strides=None, other_strides=None, lse_other_strides=None)\n"
     "--\n"
     "\n"
     "Partial results of attention over parts of the keys, merged into that over all of them.\n"

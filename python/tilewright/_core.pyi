@@ -619,7 +619,7 @@ class AttentionMerge(Operator):
         /,
         *,
         part_dtype: Literal["f32", "bf16", "f16"] | DType = 'f32',
-        out_dtype: Literal["f32", "bf16", "f16"] | DType = 'f32',
+        out_dtype: Literal["f32", "bf16", "f16"] | DType = 'bf16',
         parts: int = 2,
         batch: int = 1,
         rows: int = 0,

@@ -1,7 +1,7 @@
 """Partial results merged, and masks made into lists, from numpy arrays: against float64, both chips.
 
-Tolerance of the merge: weights and sums are of fp32, results are rounded to fp32; 2^-20 of the largest value is more
-than twice what tests/ops/attention_merge_test.cpp derives for five parts.
+Tolerance of the merge: weights and sums are of fp32, results are rounded to fp32; 2^-20 of the largest value is
+more than twice what tests/ops/attention_merge_test.cpp derives for five parts.
 """
 
 import numpy as np

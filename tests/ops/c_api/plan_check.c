@@ -87,7 +87,7 @@ static int check_unsupported(void) {
   tw_reason_init(&reason);
   problem.heads = problem.kv_heads = 1;
   problem.q_len = problem.kv_len = 64;
-  problem.head_dim = 96;
+  problem.head_dim = 320;
   CHECK(tw_attention_plan(device, &problem, &plan) == TW_UNSUPPORTED);
   CHECK(tw_plan_status(plan) == TW_UNSUPPORTED && tw_plan_num_reasons(plan) > 3);
   CHECK(tw_plan_reason(plan, 0, &reason) == TW_OK && strcmp(reason.field, "kernel") == 0);

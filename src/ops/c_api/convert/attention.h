@@ -150,7 +150,7 @@ struct Version<tw_attention_merge_problem> {
     tw_attention_merge_problem c = {};
     c.struct_bytes = sizeof c;
     c.part_dtype = TW_F32;
-    c.out_dtype = TW_F32;
+    c.out_dtype = TW_BF16;
     c.parts = 2;
     c.batch = 1;
     c.heads = 1;

@@ -113,7 +113,7 @@ TEST(CApiMembers, tw_attention_merge_problem) {
   test.sets("part_dtype", [](auto& c) { c.part_dtype = TW_BF16; }, [](const auto& p) { return p.part_dtype == DType::kBF16; });
   test.sets("part_dtype", [](auto& c) { c.part_dtype = TW_F16; }, [](const auto& p) { return p.part_dtype == DType::kF16; });
   test.refuses("part_dtype", [](auto& c) { c.part_dtype = 77; });
-  test.sets("out_dtype", [](auto& c) { c.out_dtype = TW_BF16; }, [](const auto& p) { return p.out_dtype == DType::kBF16; });
+  test.sets("out_dtype", [](auto& c) { c.out_dtype = TW_F32; }, [](const auto& p) { return p.out_dtype == DType::kF32; });
   test.sets("out_dtype", [](auto& c) { c.out_dtype = TW_F16; }, [](const auto& p) { return p.out_dtype == DType::kF16; });
   test.refuses("out_dtype", [](auto& c) { c.out_dtype = 77; });
   test.sets("parts", [](auto& c) { c.parts = 1003; }, [](const auto& p) { return p.parts == 1003; });
