@@ -11,7 +11,7 @@ import pytest
 
 import tilewright
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(tilewright.__file__).parents[2]
 SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "librt.so.1"}
 FLOOR = 28  # of glibc: the first number behind "2."

@@ -11,7 +11,7 @@ nbformat = pytest.importorskip("nbformat")
 pytest.importorskip("ipykernel")
 pytest.importorskip("numpy")
 
-NOTEBOOK = pathlib.Path(__file__).resolve().parents[2] / "examples/simulate.ipynb"
+NOTEBOOK = pathlib.Path(__file__).resolve().parents[3] / "examples/simulate.ipynb"
 MOST_BYTES = 300_000
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples/python"
+EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples/python"
 
 
 @pytest.mark.parametrize("name", ["attention.py"])

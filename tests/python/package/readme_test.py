@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 # Behind the lines of README.md: the result is that of float64.
 CHECK = """
 x = q.astype(np.float64)
