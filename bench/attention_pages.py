@@ -24,11 +24,11 @@ import sys
 import peer_run
 
 FLUSH_BYTES = 256 << 20
+NO_LENGTHS = -1  # in place of a page size
 PAGE_SIZES = (0, NO_LENGTHS, 1, 2, 4, 8, 16, 32, 64, 128, 256)
 PEER_PAGE_SIZES = (0, 1, 16, 64, 128, 256)
 LIMIT = 1e-2  # of the norm of a difference
 EXACT_LIMIT, EXACT_ROWS = 2.0**-7, 48  # beside float64
-NO_LENGTHS = -1  # in place of a page size
 # name, head_dim, (queries, keys) of each sequence
 SHAPES = (
     ("chunk of 2048 over 8192", 128, [(2048, 8192)] * 4),

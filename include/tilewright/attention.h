@@ -79,10 +79,11 @@ struct Fp8Options {
 ///          total_q]
 /// Layout   head_dim contiguous, rows 16-byte aligned; other strides free, in multiples of 16 bytes
 /// head_dim any multiple of 8 (e4m3: of 16) up to 256, on Blackwell up to 512 for operands of 16
-///          bits. One that no kernel has is computed as the next of 64, 128, 256, 512, with zeros
-///          that tensor copies deliver: operands and out are as they are, products take the time of
-///          the wider one. Kernels that write results themselves write them to the workspace first;
-///          the plan says both, and its costs have both
+///          bits; with pages or lengths on the device 64, 128 or 256. One that no kernel has is
+///          computed as the next of 64, 128, 256, 512, with zeros that tensor copies deliver:
+///          operands and out are as they are, products take the time of the wider one. Kernels
+///          that write results themselves write them to the workspace first; the plan says both,
+///          and its costs have both
 /// Units    scale is dimensionless; lse and sink are natural logarithms
 /// e4m3     q, k, v are quantised values times descale (kernel k7). If the caller names k7 or k8
 ///          for operands of 16 bits, they are rounded first, into the workspace: by k7 with a scale
