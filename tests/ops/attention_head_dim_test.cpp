@@ -174,7 +174,8 @@ TEST_F(AttentionPaddingTest, RefusesWhatItCannotPad) {
     return with(kLong, [&](auto& p) { p.head_dim = head_dim, p.kernel = kernel; });
   };
   EXPECT_THAT(text(h200(), at(100)), HasSubstr("head_dim = 100; expected a multiple of 8"));
-  EXPECT_THAT(text(h200(), at(264)), HasSubstr("k5, k6, k7, k8: exists for head_dim 64, 128, 256"));
+  EXPECT_THAT(text(h200(), at(264)),
+              HasSubstr("k5, k6, k6_pages, k7, k8: exists for head_dim 64, 128, 256"));
   EXPECT_THAT(text(b200(), at(520)), HasSubstr("sm100_c: exists for head_dim 64, 128, 256, 512"));
   EXPECT_THAT(text(h200(), at(96, "k4_2")), HasSubstr("exists for head_dim 64, 128, 256"));
   EXPECT_THAT(text(h200(), at(96, "k7")),

@@ -54,7 +54,7 @@ def test_can_implement_knows_what_else_a_plan_takes(name, problem):
 
 def test_what_cannot_be_made_says_why(dev):
     with pytest.raises(tilewright.Unsupported) as caught:
-        tilewright.Attention(dev, **(PROBLEM | {"head_dim": 96}))
+        tilewright.Attention(dev, **(PROBLEM | {"head_dim": 264}))
     assert caught.value.reasons[0].field == "kernel" and "Pad" in caught.value.reasons[0].fix
 
 

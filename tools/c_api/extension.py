@@ -159,8 +159,9 @@ def rule(description, item, rule):
         if name == "16-bit":
             parts.append(".is_16_bit = true")
             continue
+        offset = at(name)
         flags.append(f"{{FLAG_{'CLEAR' if condition != name else 'SET'}, "
-                     f"{str(problem[name].kind == 'i64').lower()}, {at(name)}}}")
+                     f"{str(problem[name].kind == 'i64').lower()}, {offset}}}")
     if flags:
         parts.append(f".flags = {{{', '.join(flags)}}}")
     return "{" + ", ".join(parts) + "}"

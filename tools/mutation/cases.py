@@ -51,7 +51,7 @@ def tests(name, title, entry, *names):
 
 
 MOE_SHAPES = {
-    "1cta_n128": (("--shape 4/2/512/512 --tokens 20", 2), ("--shape 2/2/1024/1024 --tokens 150", 2),
+    "few": (("--shape 4/2/512/512 --tokens 20", 2), ("--shape 2/2/1024/1024 --tokens 150", 2),
                   ("--shape 8/1/256/128 --tokens 3", 4)),
     "2cta_n256": (("--shape 2/2/512/1024 --tokens 150", 2), ("--shape 2/2/1024/1024 --tokens 300", 2),
                   ("--shape 8/1/256/128 --tokens 3", 4)),
@@ -152,7 +152,7 @@ CASES = (
             "linear --format bf16 --kernel tensor_bf16_few",
             ("--m 8 --n 384 --k 4096", 8), ("--m 200 --n 208 --k 8192", 8), ("--m 33 --n 496 --k 1024", 4),
             device="b200"),
-    *(command(f"moe_{part}_{tile[0]}cta", f"experts, {title}, {tile[0]} CTA", f"sm100_moe_nvfp4_{part}_{tile}",
+    *(command(f"moe_{part}_{tile}", f"experts, {title}, {tile}", f"sm100_moe_nvfp4_{part}_{tile}",
               f"moe --activations block_scaled --kernel {tile}", *shapes, device="b200")
       for tile, shapes in MOE_SHAPES.items() for part, title in (("gate_up", "gate and up"), ("down", "down"))),
     *(command(f"indexer_{form}", f"indexer {form}, tcgen05", f"sm100_indexer_logits_{form}",

@@ -88,7 +88,8 @@ class Attention:
     def _table(self, requests: Tensor, pages: int) -> Tensor:
         """Pages of each request, int32 [requests, pages]."""
         slots: Tensor = self.req_to_token[requests, : pages * self.page_size : self.page_size]
-        return (slots // self.page_size).int()
+        table: Tensor = (slots // self.page_size).int()
+        return table
 
     # Layers
 

@@ -91,10 +91,11 @@ class Config(QuantizationConfig):
             return self.inner.get_quant_method(layer, prefix)
         if self._is_skipped(prefix):
             return UnquantizedLinearMethod()
-        sizes = getattr(layer, "output_partition_sizes", None) or [
-            getattr(layer, "output_size_per_partition", layer.output_size)
+        linear: Any = layer
+        sizes = getattr(linear, "output_partition_sizes", None) or [
+            getattr(linear, "output_size_per_partition", linear.output_size)
         ]
-        k = getattr(layer, "input_size_per_partition", layer.input_size)
+        k = getattr(linear, "input_size_per_partition", linear.input_size)
         if not can_implement(self.format, sizes, k):
             return self.inner.get_quant_method(layer, prefix)
         return TilewrightLinearMethod(self.format)
