@@ -11,6 +11,7 @@ import concurrent.futures
 import os
 import pathlib
 import random
+import re
 import sys
 import time
 
@@ -152,11 +153,24 @@ def closing_line(passed, failed, skipped):
     return f"{passed} passed, {failed} failed, {skipped} skipped"
 
 
+def without_skips(lines):
+    """What gtest and its tests say, without the two lines of each test that was skipped: they hide what failed."""
+    kept, is_reason = [], False
+    for line in lines:
+        if re.fullmatch(r"\S+:\d+: Skipped", line):
+            is_reason = True
+        elif not is_reason:
+            kept.append(line)
+        else:
+            is_reason = False
+    return kept
+
+
 def print_summary(results, seed):
     for result in results:
         if result.failed:
             print(paint("31;1", f"\n{result.build} {result.name}"))
-            print("\n".join(result.output.splitlines()[-60:]))
+            print("\n".join(without_skips(result.output.splitlines())[-60:]))
     print(paint("1", f"\n{'suite':<26} {'build':<8} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8} "
                      f"{'processor':>10}"))
     for r in results:
@@ -172,6 +186,10 @@ def print_summary(results, seed):
     if other:
         print(f"\n{len(other)} other tests were skipped:")
         print("\n".join(f"  {name}" for name in other))
+    failures = [f"{r.build} {r.name}: {name}" for r in results for name in r.failures]
+    if failures:
+        print(paint("31;1", "\nfailed:"))
+        print("\n".join(f"  {name}" for name in failures))
     print(f"\n{sum(r.processor_seconds for r in results):.0f} seconds of processor time, without fuzzers")
     passed, failed = sum(r.passed for r in results), sum(r.failed for r in results)
     verdict = paint("31;1", "something failed") if failed else paint("32", "all passed")

@@ -39,6 +39,16 @@ class RunTests(unittest.TestCase):
         self.assertEqual(len(re.findall(r"^\d+ passed, \d+ failed, \d+ skipped$", text, re.M)), 1)
         self.assertEqual(text.splitlines()[-1], "5 passed, 0 failed, 0 skipped")
 
+    def test_what_failed_is_named_at_the_end_and_skips_do_not_hide_it(self):
+        failing = result("ops 1/2", 5)
+        failing.output = "a_test.cpp:7: Failure\n" + "b_test.cpp:30: Skipped\nno GPU: none\n" * 100
+        failing.fail("Suite.Name")
+        text = summary(result("base", 5), failing)
+        self.assertIn("a_test.cpp:7: Failure", text)
+        self.assertNotIn("Skipped", text)
+        self.assertNotIn("no GPU", text)
+        self.assertIn("\nfailed:\n  release ops 1/2: Suite.Name\n", text)
+
 
 class Progress(unittest.TestCase):
     def test_a_line_a_minute_where_there_is_no_terminal(self):
