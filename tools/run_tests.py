@@ -51,8 +51,16 @@ def programs(build):
     return sorted((ROOT / "build" / build / "bin").glob("*_tests"))
 
 
-def sample_run(path, build, seed):
-    return Run(path, build, seed, note="sample", filter=":".join(SAMPLE[path.name]) + ":-GpuTest/*")
+def without(filter, left_out):
+    """A filter of gtest that leaves out further tests."""
+    if not left_out:
+        return filter
+    return (filter or "*") + (":" if "-" in filter else "-") + ":".join(left_out)
+
+
+def sample_run(path, build, seed, left_out=()):
+    filter = without(":".join(SAMPLE[path.name]) + ":-GpuTest/*", left_out)
+    return Run(path, build, seed, note="sample", filter=filter)
 
 
 def release_jobs(seed, text):
@@ -65,7 +73,8 @@ def release_jobs(seed, text):
 
 def sanitized_jobs(seed, text, is_thorough):
     """Where kernels are launched, host code under the sanitizers runs them on the optimised simulator, and the
-    sample on the one that is under the sanitizers, too. With a text or is_thorough: everything on that one."""
+    sample on the one that is under the sanitizers, too. Tests that the release build runs on every chip are run on
+    one here, drawn by the seed. With a text or is_thorough: everything on that simulator, on every chip."""
     for path in programs("asan"):
         patterns = RELEASE_ONLY.get(path.name, [])
         if "*" in patterns:
@@ -73,13 +82,14 @@ def sanitized_jobs(seed, text, is_thorough):
         parts, seconds = (1, 1) if text else PARTS.get(("asan", path.name), (1, 10))
         is_split = path.name in SAMPLE and not is_thorough and not text
         environment = {"TILEWRIGHT_SIM_LIBRARY": str(OPTIMISED_SIMULATOR)} if is_split else {}
-        left_out = "*-" + ":".join(patterns) if patterns else ""
+        others = test_jobs.other_chips(test_jobs.list_tests(path), seed) if is_split else []
+        left_out = without("", patterns + others)
         for part in range(parts):
             run = Run(path, "asan", seed, filter=left_out, text=text, part=part, parts=parts,
                       environment=environment)
             yield seconds, (run_gtest, run)
         if is_split:
-            yield SAMPLE_SECONDS, (run_gtest, sample_run(path, "asan", seed))
+            yield SAMPLE_SECONDS, (run_gtest, sample_run(path, "asan", seed, others))
 
 
 def list_jobs(build, lists):

@@ -9,6 +9,7 @@ import fnmatch
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
@@ -119,16 +120,40 @@ def read_report(report, result):
                 result.passed += 1
 
 
-def check_list(path, build, name, patterns):
-    """Fails if a pattern of the list tests/NAME names no test of this program."""
-    result = Result(f"{name.removesuffix('.txt')} of {path.name.removesuffix('_tests')}", build)
-    listing = subprocess.run([str(path), "--gtest_list_tests"], stdout=subprocess.PIPE, check=False)
+def list_tests(path):
+    """Names of all tests of a program; none if it cannot be run."""
+    try:
+        listing = subprocess.run([str(path), "--gtest_list_tests"], stdout=subprocess.PIPE, check=False)
+    except OSError:
+        return []
     suite, names = "", []
     for line in listing.stdout.decode().splitlines():
         if line.startswith("  "):
             names.append(suite + line.split()[0])
         elif line:
             suite = line.split()[0]
+    return names
+
+
+def other_chips(names, seed):
+    """Of each test that there is for several simulated chips, the names that are left out if it runs on one of
+    them, drawn by the seed."""
+    chips = {}
+    for name in names:
+        test, _, chip = name.rpartition("/")
+        if test.startswith("SimTest/"):
+            chips.setdefault(test, []).append(chip)
+    left_out = []
+    for test, of_test in chips.items():
+        drawn = random.Random(f"{seed} {test}").choice(of_test)
+        left_out += [f"{test}/{chip}" for chip in of_test if chip != drawn and len(of_test) > 1]
+    return left_out
+
+
+def check_list(path, build, name, patterns):
+    """Fails if a pattern of the list tests/NAME names no test of this program."""
+    result = Result(f"{name.removesuffix('.txt')} of {path.name.removesuffix('_tests')}", build)
+    names = list_tests(path)
     for pattern in patterns:
         if fnmatch.filter(names, pattern):
             result.passed += 1

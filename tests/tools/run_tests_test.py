@@ -103,6 +103,20 @@ class Jobs(unittest.TestCase):
         self.assertEqual(sample.environment, {})
         self.assertIn("AttentionSm100Test.*", sample.filter)
 
+    def test_sanitized_launches_are_on_one_chip_that_the_seed_draws(self):
+        names = [f"SimTest/Suite.Test{i}/{chip}" for i in range(20) for chip in ("h200", "b200")]
+        single = ["SimTest/Suite.Hopper/h200", "GpuTest/Suite.Test1/cuda", "Plain.Test/7", "Plain.Test/8"]
+        left_out = {seed: test_jobs.other_chips(names + single, seed) for seed in (1, 2)}
+        for names_of_seed in left_out.values():
+            self.assertEqual(len({name.rpartition("/")[0] for name in names_of_seed}), 20)
+            self.assertEqual({name.rpartition("/")[2] for name in names_of_seed}, {"h200", "b200"})
+        self.assertNotEqual(*left_out.values())
+        with mock.patch.object(test_jobs, "list_tests", lambda path: names):
+            runs = self.jobs("--seed", "2")[("asan", "ops_tests")]
+        for run in runs:
+            self.assertTrue(run.filter.endswith(":".join(left_out[2])))
+            self.assertEqual(run.filter.count("-"), 1)
+
     def test_tests_of_the_simulator_itself_never_leave_it(self):
         for run in self.jobs()[("asan", "sim_tests")]:
             self.assertEqual(run.environment, {})
