@@ -54,7 +54,9 @@ const std::string kOnTwoSms[] = {kTwoSms + kStrictTiming, kTwoSms + kLateTiming,
 const Timing kTwoSmsTimings[] = {{"StrictTwoSms", kOnTwoSms[0].c_str()},
                                  {"LateTwoSms", kOnTwoSms[1].c_str()},
                                  {"RandomTwoSms", kOnTwoSms[2].c_str()}};
-constexpr Test kSeveralTiles[] = {{"Experts", "MoeBlockScaledTest.RaggedAndEmptyExperts"}};
+constexpr Test kSeveralTiles[] = {
+    {"Experts", "MoeBlockScaledTest.RaggedAndEmptyExperts"},
+    {"LinearE4m3", "SimTest/LinearRunTest.TensorMemoryKernelsForE4m3/b200"}};
 INSTANTIATE_TEST_SUITE_P(SimTestTwoSms, BlackwellTimingTest,
                          ::testing::Combine(::testing::ValuesIn(kTwoSmsTimings),
                                             ::testing::ValuesIn(kSeveralTiles)),

@@ -22,7 +22,7 @@ double columns_of_few(const BlockScaledConfig& c, std::int64_t m) {
 }
 
 double flop_per_cycle(const BlockScaledConfig& c) {
-  return c.is_nvfp4() ? kFp4Flop : c.has_scales() ? kFp4Flop / 2 : kFp4Flop / 4;
+  return kFp4Flop * c.instruction_k() / 64;
 }
 
 // Bytes of one step of one CTA.
@@ -53,6 +53,8 @@ const char* stem(kernels::BlockScaledKind kind) {
       return "sm100_mxfp8_mxfp4_gemm";
     case kernels::BlockScaledKind::kBf16:
       return "sm100_bf16_gemm";
+    case kernels::BlockScaledKind::kE4m3:
+      return "sm100_e4m3_gemm";
     case kernels::BlockScaledKind::kMxfp8:
       break;
   }
@@ -75,7 +77,7 @@ std::string BlockScaledVariant::entry() const {
 }
 
 std::int64_t BlockScaledVariant::x_row_bytes(std::int64_t k) const {
-  return config.is_nvfp4() ? k / 2 : config.has_scales() ? k : 2 * k;
+  return k * kernels::kBlockScaledStepBytes / config.step_k();
 }
 
 std::int64_t BlockScaledVariant::weight_row_bytes(std::int64_t k) const {

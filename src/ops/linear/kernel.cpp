@@ -18,6 +18,7 @@ LinearKernelList make_kernels() {
   add_wide_e4m3_kernels(list);
   add_tensor_bf16_kernels(list);
   add_tensor_block_kernels(list);
+  add_tensor_e4m3_kernels(list);
   return list;
 }
 
@@ -43,8 +44,10 @@ const LinearKernel* find_linear_kernel(const std::string& name) noexcept {
   return nullptr;
 }
 
-bool keeps_rows(const device::DeviceInfo& device, NumberFormat format) noexcept {
-  return format == NumberFormat::kBf16 && is_blackwell(device);
+bool keeps_rows(const device::DeviceInfo& device, const LinearWeightInfo& weight) noexcept {
+  const bool is_e4m3_by_e4m3 =
+      weight.format == NumberFormat::kFp8 && weight.activations == LinearActivations::kFp8;
+  return is_blackwell(device) && (weight.format == NumberFormat::kBf16 || is_e4m3_by_e4m3);
 }
 
 kernels::PackedShape packed_shape(const LinearWeightInfo& weight) noexcept {

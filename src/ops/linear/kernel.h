@@ -77,10 +77,11 @@ void add_wide_bf16_kernels(LinearKernelList& list);
 void add_wide_e4m3_kernels(LinearKernelList& list);
 void add_tensor_bf16_kernels(LinearKernelList& list);
 void add_tensor_block_kernels(LinearKernelList& list);
+void add_tensor_e4m3_kernels(LinearKernelList& list);
 
-/// Whether a device keeps such weights as rows [n, k], and not packed: bf16 on Blackwell, where the
-/// tensor cores take them as they are.
-bool keeps_rows(const device::DeviceInfo& device, NumberFormat format) noexcept;
+/// Whether a device keeps such weights as rows, and not packed: bf16, and fp8 for fp8 activations,
+/// on Blackwell, where the tensor cores take them as they are.
+bool keeps_rows(const device::DeviceInfo& device, const LinearWeightInfo& weight) noexcept;
 
 /// A weight as the kernels that are block-scaled read it: rows, and scales in tiles.
 /// Errors   InvalidArgument if a scale of kFp8 is no power of two

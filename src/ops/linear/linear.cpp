@@ -64,10 +64,13 @@ LinearWeight LinearWeight::prepare(const Device& device, const LinearWeightSourc
     ops::check_linear_weight(info);
     return LinearWeight(std::make_shared<const State>(ops::prepare_scaled_rows(device, host)));
   }
-  if (ops::keeps_rows(inner.info(), source.format)) {
-    return LinearWeight(std::make_shared<const State>(
-        State{device, info, ops::packed_shape(info), ops::word_order(activations), 1, 1,
-              upload(inner, std::as_bytes(host.values)), device::Buffer(inner, 0)}));
+  if (ops::keeps_rows(inner.info(), info)) {
+    const bool is_fp8 = source.format == NumberFormat::kFp8;
+    const ops::E4m3Rows rows = is_fp8 ? ops::e4m3_rows(host) : ops::E4m3Rows{};
+    return LinearWeight(std::make_shared<const State>(State{
+        device, info, ops::packed_shape(info), ops::word_order(activations), 1, 1,
+        upload(inner, is_fp8 ? std::as_bytes(std::span(rows.values)) : std::as_bytes(host.values)),
+        upload(inner, std::as_bytes(std::span(rows.scales)))}));
   }
   const ops::PackedWeight packed = ops::pack_weight(host, activations);
   return LinearWeight(std::make_shared<const State>(

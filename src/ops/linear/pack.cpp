@@ -187,6 +187,18 @@ std::vector<std::uint8_t> without_empty_blocks(const HostWeight& weight) {
   return values;
 }
 
+// [k / 128][row / 128], all above 0.
+std::vector<float> scales_by_k(const HostWeight& weight) {
+  const std::int64_t blocks_n = (weight.n + kFp8Block - 1) / kFp8Block;
+  const std::int64_t blocks_k = (weight.k + kFp8Block - 1) / kFp8Block;
+  std::vector<float> scales(weight.block_scales.size());
+  for (std::int64_t n = 0; n < blocks_n; ++n)
+    for (std::int64_t k = 0; k < blocks_k; ++k)
+      scales[static_cast<std::size_t>(k * blocks_n + n)] =
+          kernel_scale(weight.block_scales[static_cast<std::size_t>(n * blocks_k + k)]);
+  return scales;
+}
+
 std::vector<PackRow> all_rows(const HostWeight& weight, const std::uint8_t* values) {
   std::vector<PackRow> rows(static_cast<std::size_t>(weight.n));
   const bool has_scales = !weight.scales.empty();
@@ -281,15 +293,30 @@ PackedWeight pack_weight(const HostWeight& weight, LinearActivations activations
   pack_bricks({packed.shape, packed.order, rows, origin}, {packed.bricks.get(), bytes});
   packed.global_scale = weight.global_scale;
   packed.origin = origin;
-  const std::int32_t blocks_n = packed.shape.scale_blocks_rows();
-  const std::int32_t blocks_k = packed.shape.scale_blocks_k();
-  if (weight.format != NumberFormat::kFp8) return packed;
-  packed.block_scales.resize(weight.block_scales.size());
-  for (std::int32_t n = 0; n < blocks_n; ++n)
-    for (std::int32_t k = 0; k < blocks_k; ++k)
-      packed.block_scales[static_cast<std::size_t>(k * blocks_n + n)] =
-          kernel_scale(weight.block_scales[static_cast<std::size_t>(n * blocks_k + k)]);
+  if (weight.format == NumberFormat::kFp8) packed.block_scales = scales_by_k(weight);
   return packed;
+}
+
+E4m3Rows e4m3_rows(const HostWeight& weight) {
+  constexpr std::int64_t kOrderBlock = 64;
+  const std::vector<std::uint8_t> values = without_empty_blocks(weight);
+  const std::int64_t columns = (weight.k + kOrderBlock - 1) / kOrderBlock * kOrderBlock;
+  E4m3Rows rows = {std::vector<std::uint8_t>(static_cast<std::size_t>(weight.n * columns)),
+                   scales_by_k(weight)};
+  ThreadPool pool;
+  pool.parallel_for(0, weight.n, 64, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t row = first; row < last; ++row) {
+      const std::uint8_t* const from = values.data() + row * weight.k;
+      std::uint8_t* const to = rows.values.data() + row * columns;
+      for (std::int64_t block = 0; block < columns; block += kOrderBlock) {
+        for (int at = 0; at < kOrderBlock; ++at) {
+          const std::int64_t column = block + kernels::operand_order(at);
+          if (column < weight.k) to[block + at] = from[column];
+        }
+      }
+    }
+  });
+  return rows;
 }
 
 namespace {

@@ -60,6 +60,13 @@ struct PackedWeight {
   }
 };
 
+/// A kFp8 weight as rows, for a tensor core that reads them beside e4m3 activations.
+struct E4m3Rows {
+  std::vector<std::uint8_t> values;  ///< [n][k rounded up to 64], in operand order; zeros beyond k
+  std::vector<float> scales;         ///< as PackedWeight::block_scales
+};
+E4m3Rows e4m3_rows(const HostWeight& weight);
+
 /// Errors   as require_scale_span
 PackedWeight pack_weight(const HostWeight& weight, LinearActivations activations);
 

@@ -29,8 +29,10 @@ std::string find_obstacle(const LinearKernel& kernel, const device::DeviceInfo& 
         "for block_scaled activations",
         to_string(activations));
   }
-  if (keeps_rows(device, plan.weight.format) && !kernel.reads_rows())
-    return "reads packed weights; on Blackwell bf16 ones are kept as rows";
+  if (keeps_rows(device, plan.weight) && !kernel.reads_rows()) {
+    return fmt::format("reads packed weights; on Blackwell {} ones are kept as rows",
+                       plan.weight.format == NumberFormat::kBf16 ? "bf16" : "fp8 by fp8");
+  }
   if (plan.problem.m == 0) return {};
   LinearPlan trial = plan;
   kernel.lay_out(device, trial);

@@ -15,7 +15,7 @@ struct LinearWeight::State {
   kernels::PackedShape shape;
   kernels::WordOrder order;
   float alpha_bf16 = 1, alpha_e4m3 = 1;  ///< PackedWeight::alpha()
-  device::Buffer bricks;                 ///< or rows [n, k], where the device keeps_rows()
+  device::Buffer bricks;                 ///< or rows, where the device keeps_rows()
   device::Buffer block_scales;           ///< kFp8: fp32 [k / 128][n / 128]; else empty
   // For block-scaled activations: rows [n, k], scales in tiles of 128 rows by 4, and alpha_bf16 the
   // scale of the tensor.

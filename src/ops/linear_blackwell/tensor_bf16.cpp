@@ -5,10 +5,10 @@
 #include "ops/block_scaled_linear/maps.h"
 #include "ops/linear/kernel.h"
 #include "ops/linear/problem.h"
+#include "ops/linear_blackwell/few_tokens.h"
 #include "ops/operator/ceil_div.h"
 #include "ops/operator/operator.h"
 
-#include <algorithm>
 #include <limits>
 
 namespace tilewright::ops {
@@ -127,74 +127,37 @@ class FewTokens : public TensorBf16 {
                    "weights are the tensor core's rows, k divided in a cluster") {}
 
   void lay_out(const device::DeviceInfo& device, LinearPlan& plan) const override {
-    const auto splits =
-        static_cast<std::uint32_t>(choose(device, plan.weight, plan.problem).splits);
-    const auto tiles = static_cast<std::uint32_t>(num_tiles(plan.weight, plan.problem));
-    plan.launches = {
-        {.step = "multiply",
-         .entry = "sm100_bf16_gemm_few",
-         .grid = {tiles * splits, 1, 1},
-         .block = {kernels::kBlockScaledThreads, 1, 1},
-         .cluster = splits,
-         .shared_bytes = static_cast<std::uint32_t>(kernels::kFewTokensConfig.shared_bytes())}};
+    const FewTokensShape shape(kConfig, plan.weight, plan.problem);
+    const auto splits = static_cast<std::uint32_t>(shape.choose_split(device).ctas);
+    const auto tiles = static_cast<std::uint32_t>(shape.tiles_m * shape.tiles_n);
+    plan.launches = {{.step = "multiply",
+                      .entry = "sm100_bf16_gemm_few",
+                      .grid = {tiles * splits, 1, 1},
+                      .block = {kernels::kBlockScaledThreads, 1, 1},
+                      .cluster = splits,
+                      .shared_bytes = static_cast<std::uint32_t>(kConfig.shared_bytes())}};
   }
 
   void run(const LinearCall& call) const override {
+    const FewTokensShape shape(kConfig, call.plan.weight, call.plan.problem);
     BlockScaledGemmParams params = make_params(call);
     params.m = static_cast<std::int32_t>(call.plan.weight.n);
     params.n = static_cast<std::int32_t>(call.plan.problem.m);
-    params.tiles_m = static_cast<std::int32_t>(ceil_div(params.m, kRows));
-    params.tiles_n = static_cast<std::int32_t>(ceil_div(params.n, kMostColumns));
-    params.tile_columns = tile_columns(call.plan.problem);
-    bind_weight(call, kRows, params.a_map);
+    params.tiles_m = static_cast<std::int32_t>(shape.tiles_m);
+    params.tiles_n = static_cast<std::int32_t>(shape.tiles_n);
+    params.tile_columns = shape.tile_columns;
+    bind_weight(call, 128, params.a_map);
     bind_x(call, params.tile_columns, params.b_map);
     call.launch(0, params);
   }
 
   double model_us(const device::DeviceInfo& device, const LinearWeightInfo& weight,
                   const LinearProblem& p) const override {
-    return choose(device, weight, p).us;
+    return FewTokensShape(kConfig, weight, p).choose_split(device).us;
   }
 
  private:
-  static constexpr int kRows = 128, kMostColumns = kernels::kFewTokensConfig.tile.n;
-
-  struct Choice {
-    int splits;
-    double us;
-  };
-
-  static int tile_columns(const LinearProblem& p) {
-    return static_cast<int>(std::min<std::int64_t>(ceil_div(p.m, 16) * 16, kMostColumns));
-  }
-  static std::int64_t num_tiles(const LinearWeightInfo& weight, const LinearProblem& p) {
-    return ceil_div(weight.n, kRows) * ceil_div(p.m, kMostColumns);
-  }
-
-  // By count: the memory's bytes, or what arrives at the busiest SM, which takes longer than its
-  // products (a step's bytes at 64 a cycle against 128 for reading them).
-  static Choice choose(const device::DeviceInfo& device, const LinearWeightInfo& weight,
-                       const LinearProblem& p) {
-    constexpr double kPortBytes = 64, kFillUs = 0.5, kClusterUs = 0.1;
-    const double columns = tile_columns(p);
-    const std::int64_t steps = ceil_div(weight.k, kernels::kFewTokensConfig.step_k());
-    const double step_bytes = (kRows + columns) * kernels::kBlockScaledStepBytes;
-    const double step_clocks = step_bytes / kPortBytes;
-    const double memory_us = linear_bytes(weight, p) / memory_bytes_per_us(device);
-    Choice best = {1, std::numeric_limits<double>::infinity()};
-    for (const int splits : {1, 2, 4, 8}) {
-      if (splits > steps) break;
-      const double at_once = resident_clusters(device, static_cast<std::uint32_t>(splits));
-      const double waves = std::ceil(static_cast<double>(num_tiles(weight, p)) / at_once);
-      const double sums = 2 * columns * kRows * 4 / kPortBytes;
-      const double clocks = static_cast<double>(ceil_div(steps, splits)) * step_clocks + sums;
-      const double us = kLaunchUs +
-                        std::max(memory_us, waves * clocks / (1e-3 * device.clock_khz)) +
-                        kFillUs * waves + kClusterUs * splits;
-      if (us < best.us) best = {splits, us};
-    }
-    return best;
-  }
+  static constexpr BlockScaledConfig kConfig = kernels::kFewTokensConfig;
 };
 
 }  // namespace

@@ -120,17 +120,18 @@ class LinearRun {
   }
 
   void check() const {
-    const bool is_fp8 = linear_->plan().kernel.starts_with("wide_e4m3");
+    const std::string& kernel = linear_->plan().kernel;
+    const bool is_hopper_fp8 = kernel.starts_with("wide_e4m3");
     const LinearWeightInfo& info = linear_->plan().weight;
     std::vector<double> x(x_.begin(), x_.end()), w = reference::dequantize(stored(host_));
-    if (is_fp8) {
+    if (is_hopper_fp8 || kernel.starts_with("tensor_e4m3")) {
       x = e4m3_x();
       w = reference::dequantize_as_e4m3(stored(host_));
     } else if (info.activations == LinearActivations::kBlockScaled) {
       round_to_blocks(x);
     }
-    // The FP8 tensor core truncates sums at 13 fraction bits of the largest of 32 products.
-    compare(run(), x, w, is_fp8 ? 0x1p-17 : 2 * reference::kRoundoffFp32);
+    // Hopper's FP8 tensor core truncates sums at 13 fraction bits of the largest of 32 products.
+    compare(run(), x, w, is_hopper_fp8 ? 0x1p-17 : 2 * reference::kRoundoffFp32);
   }
 
   /// x that comes in e4m3 and becomes bf16.

@@ -56,6 +56,32 @@ TEST(LinearPackTest, BothWordOrdersHoldTheSameWeights) {
   }
 }
 
+// Rows for a tensor core: element k of a row where operand_place() says, zeros behind the last one
+// and under a block scale of zero, even for a NaN.
+TEST(LinearPackTest, RowsOfE4m3StandInOperandOrder) {
+  RandomWeight weight(NumberFormat::kFp8, 144, 208);
+  const float zero = 0;
+  std::memcpy(&weight.scales[4 * 3], &zero, 4);  // rows from 128 on, columns from 128 on
+  weight.values[140 * 208 + 150] = 0x7f;
+  const HostWeight host = check_weight_source(weight.source);
+  const E4m3Rows rows = e4m3_rows(host);
+  ASSERT_EQ(rows.values.size(), 144u * 256);
+  ASSERT_EQ(rows.scales.size(), 4u);
+  for (std::int64_t row = 0; row < 144; ++row) {
+    for (std::int64_t k = 0; k < 256; ++k) {
+      const bool is_zero = k >= 208 || (row >= 128 && k >= 128);
+      const int expected =
+          is_zero ? 0 : int{weight.values[static_cast<std::size_t>(row * 208 + k)]};
+      const std::int64_t place = k / 64 * 64 + kernels::operand_place(static_cast<int>(k % 64));
+      ASSERT_EQ(int{rows.values[static_cast<std::size_t>(row * 256 + place)]}, expected)
+          << "row " << row << ", k " << k;
+    }
+  }
+  for (std::size_t block = 0; block < 3; ++block)  // [k / 128][row / 128]
+    EXPECT_EQ(rows.scales[block], host.block_scales[block / 2 + block % 2 * 2]);
+  EXPECT_EQ(rows.scales[3], 1);
+}
+
 // As e4m3, a weight is off by at most half a place of e4m3: exactly what formats/ says of the
 // product.
 TEST(LinearPackTest, E4m3WeightsAreRoundedOnce) {

@@ -6,6 +6,7 @@
 #include "tests/ops/gpu_infos.h"
 #include "tests/reference/inputs.h"
 
+#include <algorithm>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -75,6 +76,30 @@ TEST_F(LinearPlanTest, BlackwellTakesTheKernelsOfBothChips) {
   EXPECT_THAT(few.to_string(), HasSubstr("estimates by count: no Blackwell GPU was measured"));
   EXPECT_THAT(make_linear_plan(b200(), kW4A16, {.m = 6000}).kernel, HasSubstr("band"));
   EXPECT_THAT(make_linear_plan(b200(), kW4A8, {.m = 64}).kernel, HasSubstr("band"));
+}
+
+// fp8 weights for fp8 activations are rows there, with kernels of their own for few and for many.
+TEST_F(LinearPlanTest, BlackwellMultipliesFp8ByE4m3) {
+  constexpr LinearWeightInfo kW8A8 = {NumberFormat::kFp8, LinearActivations::kFp8, 7168, 7168};
+  EXPECT_EQ(make_linear_plan(b200(), kW8A8, {.m = 8}).kernel, "tensor_e4m3_few");
+  const LinearPlan many = make_linear_plan(b200(), kW8A8, {.m = 4096});
+  EXPECT_EQ(many.kernel, "tensor_e4m3_2cta_n256");
+  ASSERT_EQ(many.launches.size(), 2u);
+  EXPECT_EQ(many.launches[0].entry, "quantize_fp8_block_bf16");
+  const LinearPlan given = make_linear_plan(b200(), kW8A8, {.m = 4096, .x_dtype = DType::kF8_E4M3});
+  EXPECT_EQ(given.launches.size(), 1u);
+  EXPECT_EQ(given.workspace_bytes, 0u);
+  const auto reason = [](const LinearPlan& plan, std::string_view kernel) {
+    return std::ranges::find(plan.candidates, kernel, &Candidate::name)->reason;
+  };
+  EXPECT_THAT(reason(many, "band"), HasSubstr("on Blackwell fp8 by fp8 ones are kept as rows"));
+  EXPECT_THAT(reason(make_linear_plan(b200(), kW4A8, {.m = 64}), "tensor_e4m3_few"),
+              HasSubstr("is for fp8 weights"));
+  EXPECT_THAT(
+      reason(make_linear_plan(b200(), {NumberFormat::kFp8, LinearActivations::kBf16, 7168, 7168},
+                              {.m = 64}),
+             "tensor_e4m3_few"),
+      HasSubstr("prepared for fp8 activations"));
 }
 
 TEST_F(LinearPlanTest, LaunchesNothingForNoRows) {

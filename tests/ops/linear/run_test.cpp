@@ -105,7 +105,8 @@ TEST_P(LinearRunTest, BiasStridesAndFloat32OfEveryFormat) {
     for (const LinearActivations activations : kBothActivations) {
       for (const char* const kernel :
            {"band", "wide_bf16_t128_r2", "wide_bf16_t32_tall_s4", "wide_e4m3_fp4_t128",
-            "wide_e4m3_fp4_g128", "wide_e4m3_t128", "wide_e4m3_g128"}) {
+            "wide_e4m3_fp4_g128", "wide_e4m3_t128", "wide_e4m3_g128", "tensor_e4m3_few",
+            "tensor_e4m3_1cta_n128", "tensor_e4m3_2cta_n256"}) {
         for (const ScaleSharing scales : {ScaleSharing::kRow, ScaleSharing::kBlock}) {
           const LinearCase c = {.format = format,
                                 .activations = activations,
@@ -125,16 +126,20 @@ TEST_P(LinearRunTest, BiasStridesAndFloat32OfEveryFormat) {
     }
   }
 }
+/// What the kernels of Blackwell that read rows of a weight are tried with: numbers that fill no
+/// tile, several tiles, more steps than a ring has stages.
+struct RowsShape {
+  std::int64_t m, n, k;
+};
+
 // bf16 weights on Blackwell: every tile, k divided by every number of CTAs that fits, rows and
 // columns that fill no tile, several tiles, f32 and bias.
 TEST_P(LinearRunTest, TensorMemoryKernelsForBf16) {
   if (!is_blackwell()) GTEST_SKIP() << "Hopper keeps bf16 weights packed";
-  struct Shape {
-    std::int64_t m, n, k;
-  };
   for (const auto& kernel : linear_kernels()) {
-    if (!kernel->reads_rows()) continue;
-    for (const Shape& s : {Shape{1, 16, 16}, {7, 272, 208}, {70, 144, 528}, {200, 304, 80}}) {
+    if (!kernel->name().starts_with("tensor_bf16")) continue;
+    for (const RowsShape& s :
+         {RowsShape{1, 16, 16}, {7, 272, 208}, {70, 144, 528}, {200, 304, 80}}) {
       for (const bool is_f32 : {false, true}) {
         check({.format = NumberFormat::kBf16,
                .n = s.n,
@@ -146,6 +151,29 @@ TEST_P(LinearRunTest, TensorMemoryKernelsForBf16) {
                            .out_stride = s.n + 8,
                            .kernel = kernel->name()}});
       }
+    }
+  }
+}
+
+// fp8 weights by e4m3 on Blackwell, likewise, with a scale for 128 of a row and for all of it.
+TEST_P(LinearRunTest, TensorMemoryKernelsForE4m3) {
+  if (!is_blackwell()) GTEST_SKIP() << "Hopper keeps fp8 weights packed";
+  for (const auto& kernel : linear_kernels()) {
+    if (!kernel->name().starts_with("tensor_e4m3")) continue;
+    for (const RowsShape& s :
+         {RowsShape{1, 16, 16}, {7, 272, 208}, {70, 144, 1296}, {300, 528, 336}}) {
+      const bool is_f32 = s.m % 2 == 0;
+      check({.format = NumberFormat::kFp8,
+             .activations = LinearActivations::kFp8,
+             .n = s.n,
+             .k = s.k,
+             .problem = {.m = s.m,
+                         .activation_scales = s.m == 7 ? ScaleSharing::kRow : ScaleSharing::kBlock,
+                         .out_dtype = is_f32 ? DType::kF32 : DType::kBF16,
+                         .has_bias = s.m > 1,
+                         .x_stride = s.k + 8,
+                         .out_stride = s.n + 8,
+                         .kernel = kernel->name()}});
     }
   }
 }
@@ -208,13 +236,14 @@ TEST_P(LinearRunTest, ManyRows) {
     check({.format = format, .n = 32, .k = 64, .problem = {.m = 530}});
 }
 
-// Codes and scales that the caller brings: the bits of the run that makes them itself. Blackwell
-// makes bf16 of them: float64 of what that gives.
+// Codes and scales that the caller brings: the bits of the run that makes them itself. For packed
+// weights Blackwell makes bf16 of them: float64 of what that gives.
 TEST_P(LinearRunTest, ActivationsThatComeInE4m3) {
   int tried = 0;
   for (const auto& kernel : linear_kernels()) {
     const bool is_widened = kernel->name().starts_with("band");  // which only Blackwell does
-    if (!kernel->name().starts_with("wide_e4m3") && !(is_widened && is_blackwell())) continue;
+    const bool is_e4m3 = kernel->name().find("e4m3") != std::string::npos;
+    if (!is_e4m3 && !(is_widened && is_blackwell())) continue;
     for (const NumberFormat format :
          {NumberFormat::kNvfp4, NumberFormat::kMxfp4, NumberFormat::kFp8}) {
       for (const ScaleSharing scales : {ScaleSharing::kRow, ScaleSharing::kBlock}) {
@@ -242,9 +271,13 @@ TEST_P(LinearRunTest, ActivationsThatComeInE4m3) {
 
 // Rows without infinities come out as if the others were not there.
 TEST_P(LinearRunTest, NonFiniteActivationsStayInTheirRows) {
-  for (const LinearActivations activations : kBothActivations) {
+  const std::pair<NumberFormat, LinearActivations> kinds[] = {
+      {NumberFormat::kNvfp4, LinearActivations::kBf16},
+      {NumberFormat::kNvfp4, LinearActivations::kFp8},
+      {NumberFormat::kFp8, LinearActivations::kFp8}};
+  for (const auto& [format, activations] : kinds) {
     for (const std::int64_t m : {9, 40}) {
-      const LinearCase c = {.activations = activations, .problem = {.m = m}};
+      const LinearCase c = {.format = format, .activations = activations, .problem = {.m = m}};
       LinearRun clean(*device_, c), spoilt(*device_, c);
       for (std::int64_t i = 0; i < c.k; ++i) {
         clean.x()[static_cast<std::size_t>(3 * c.k + i)] = 0;

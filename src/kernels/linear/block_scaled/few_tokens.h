@@ -4,7 +4,11 @@
 // c with c % splits == its rank, always in the order of the splits.
 #pragma once
 
-#include "kernels/linear/block_scaled/kernel.h"
+#include "kernels/linear/block_scaled/cta.h"
+#include "kernels/linear/block_scaled/loader.h"
+#include "kernels/linear/block_scaled/multiplier.h"
+#include "tile/element.h"
+#include "tile/tensor_memory.h"
 
 #include <cstdint>
 
@@ -25,9 +29,15 @@ struct FewTokensEpilogue {
     return reinterpret_cast<float*>(shared.staging) + of * (params.tile_columns / splits) * kRows;
   }
 
-  /// Hands this CTA's sums to those who add them up.
-  __device__ void send() const {
+  /// Hands this thread's sum of a column to the CTA that adds it up.
+  __device__ void send(std::uint32_t column, float sum) const {
     const std::uint32_t shift = 31 - __clz(splits);
+    float* const to = slot(split) + (column >> shift) * kRows + threadIdx.x;
+    *ptx::mapa(to, column & (splits - 1)) = sum;
+  }
+
+  /// The same of all columns in the accumulator.
+  __device__ void send() const {
     ptx::mbarrier_wait_parity(ptx::shared_address(shared.accumulators.full), 0);
     ptx::tcgen05_fence_after_thread_sync();
 #pragma unroll 1
@@ -37,11 +47,7 @@ struct FewTokensEpilogue {
       ptx::tcgen05_wait_ld_sync_aligned();
       ptx::tcgen05_fence_operand(x);
 #pragma unroll
-      for (int i = 0; i < kChunk; ++i) {
-        const std::uint32_t column = first + i;
-        float* const to = slot(split) + (column >> shift) * kRows + threadIdx.x;
-        *ptx::mapa(to, column & (splits - 1)) = x[i];
-      }
+      for (int i = 0; i < kChunk; ++i) send(first + i, x[i]);
     }
     ptx::tcgen05_fence_before_thread_sync();
   }

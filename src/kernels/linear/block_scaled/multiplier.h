@@ -67,12 +67,14 @@ struct BlockScaledMultiplier {
   static __device__ std::uint32_t describe_columns(std::uint32_t columns) {
     return columns >> 3 << 17;
   }
-  __device__ std::uint32_t describe_bf16_instruction() const {
-    constexpr arch::MmaInstruction kOneColumn = {
-        .a_type = static_cast<std::uint32_t>(arch::MmaF16Type::kBf16),
-        .b_type = static_cast<std::uint32_t>(arch::MmaF16Type::kBf16),
-        .m = static_cast<std::uint32_t>(C.instruction_m()),
-        .n = 0};
+  /// Of operands without scales: bf16, or e4m3.
+  __device__ std::uint32_t describe_plain_instruction() const {
+    constexpr auto kType = C.is_e4m3() ? static_cast<std::uint32_t>(arch::MmaF8Type::kE4m3)
+                                       : static_cast<std::uint32_t>(arch::MmaF16Type::kBf16);
+    constexpr arch::MmaInstruction kOneColumn = {.a_type = kType,
+                                                 .b_type = kType,
+                                                 .m = static_cast<std::uint32_t>(C.instruction_m()),
+                                                 .n = 0};
     constexpr std::uint32_t kWithoutColumns = encode_mma_instruction(kOneColumn);
     return kWithoutColumns | describe_columns(C.is_split ? params.tile_columns : C.tile.n);
   }
@@ -119,9 +121,10 @@ struct BlockScaledMultiplier {
     const std::uint32_t d = tmem + Columns::accumulator(accumulator.stage);
     const std::uint64_t a = describe_operand(stage.a + i * 32);
     const std::uint64_t b = describe_operand(stage.b() + i * 32);
-    if constexpr (!C.has_scales()) {
-      ptx::tcgen05_mma_f16<kCtas>(d, a, b, describe_bf16_instruction(), accumulate);
-      return;
+    if constexpr (C.is_e4m3()) {
+      return ptx::tcgen05_mma_f8f6f4<kCtas>(d, a, b, describe_plain_instruction(), accumulate);
+    } else if constexpr (!C.has_scales()) {
+      return ptx::tcgen05_mma_f16<kCtas>(d, a, b, describe_plain_instruction(), accumulate);
     }
     const std::uint32_t n = C.is_swapped ? describe_columns(columns) : 0;
     if constexpr (C.is_nvfp4()) {

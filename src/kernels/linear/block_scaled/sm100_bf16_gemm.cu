@@ -7,6 +7,7 @@
 // DenseOutput.
 #include "kernels/linear/block_scaled/dense_output.h"
 #include "kernels/linear/block_scaled/few_tokens.h"
+#include "kernels/linear/block_scaled/kernel.h"
 #include "kernels/linear/block_scaled/sm100_bf16_gemm.h"
 
 namespace tilewright::kernels {

@@ -13,6 +13,7 @@ enum class BlockScaledKind {
   kMxfp8Mxfp4,  ///< e4m3 by e2m1, ue8m0 scales of 32: kind::mxf8f6f4, steps of 128
   kMxfp8,       ///< e4m3 by e4m3, ue8m0 scales of 32: kind::mxf8f6f4, steps of 128
   kBf16,        ///< bf16 by bf16, no scales: kind::f16, steps of 64 (sm100_bf16_gemm.h)
+  kE4m3,        ///< e4m3 by e4m3, fp32 scales: kind::f8f6f4, steps of 128 (sm100_e4m3_gemm.h)
 };
 
 /// d[i,j] = alpha * sum_l a[i,l] sa[i,l/v] b[j,l] sb[j,l/v], v = 16 or 32, accumulated in f32 by
@@ -90,7 +91,9 @@ struct BlockScaledConfig {
   /// Few rows: the weight is A and rows of x are B, up to tile.n of them.
   bool is_swapped = false;
 
-  constexpr bool has_scales() const { return kind != BlockScaledKind::kBf16; }
+  /// For the tensor core.
+  constexpr bool has_scales() const { return kind != BlockScaledKind::kBf16 && !is_e4m3(); }
+  constexpr bool is_e4m3() const { return kind == BlockScaledKind::kE4m3; }
   constexpr bool is_nvfp4() const { return kind == BlockScaledKind::kNvfp4; }
   /// Elements of the weight have 4 bits in global memory and 8 in shared memory.
   constexpr bool unpacks_weight() const { return kind == BlockScaledKind::kMxfp8Mxfp4; }
@@ -106,7 +109,7 @@ struct BlockScaledConfig {
   /// Rows of the weight that each CTA loads.
   constexpr int weight_box_rows() const { return is_swapped ? 128 : b_box_rows(); }
   /// Elements of K per step, that is, per stage of shared memory, and per instruction.
-  constexpr int step_k() const { return is_nvfp4() ? 256 : has_scales() ? 128 : 64; }
+  constexpr int step_k() const { return is_nvfp4() ? 256 : has_scales() || is_e4m3() ? 128 : 64; }
   constexpr int instruction_k() const { return step_k() / 4; }
   /// Tiles of 128 x 4 scales: along K in a step, along the columns wherever a tile begins.
   constexpr int scale_atoms_k() const { return is_nvfp4() ? 4 : has_scales() ? 1 : 0; }
@@ -121,6 +124,9 @@ struct BlockScaledConfig {
   constexpr int stages() const {
     return std::min((kLargestCtaBytes - kStagingBytes - kBarrierBytes) / stage_bytes(), kMaxStages);
   }
+  /// Warps that read accumulators, and threads of a CTA. kE4m3 keeps 128 sums a thread.
+  constexpr int epilogue_warps() const { return is_e4m3() && tile.n > 128 ? 8 : 4; }
+  constexpr int threads() const { return 32 * (epilogue_warps() + 2); }
   /// Dynamic shared memory to launch with.
   constexpr int shared_bytes() const {
     return stages() * stage_bytes() + kStagingBytes + kBarrierBytes;

@@ -54,7 +54,7 @@ struct BlockScaledShared {
   /// it is loaded with. Each epilogue warp releases accumulators.
   __device__ void initialise() {
     ring.initialise(C.tile.pairs);
-    accumulators.initialise(4 * C.tile.ctas);
+    accumulators.initialise(C.epilogue_warps() * C.tile.ctas);
   }
 };
 
