@@ -57,6 +57,9 @@ INSTANTIATE_TEST_SUITE_P(
             "linear_blocks_fp8",
             "linear --activations block_scaled --format fp8 --m 40 --n 144 --k 160 --check",
             "against MXFP8 x"},
+        BlackwellCommand{"linear_fp8",
+                         "linear --activations fp8 --format fp8 --m 40 --n 144 --k 160 --check",
+                         "against e4m3 operands"},
         BlackwellCommand{"linear_swiglu", "linear --swiglu --m 5 --n 64 --k 128 --check",
                          "SwiGLU of the codes"},
         BlackwellCommand{"linear_swiglu_codes",
@@ -113,16 +116,39 @@ TEST_F(BlackwellTool, WritesTheTextOfAnH200) {
   EXPECT_EQ(text("sim:b200"), text("sim:h200"));
 }
 
+// A small sample of each operator.
 TEST_F(BlackwellTool, AB300IsOfTheFamily) {
   if (run_tool("info --json").parsed()["kernels"].empty()) GTEST_SKIP() << "built without kernels";
   for (const std::string arguments :
-       {"attention --inputs normal --shape 1,2,1,20,30,64", "linear --m 5 --n 64 --k 128",
-        "moe --shape 8/2/64/64 --tokens 9", "sparse-attention --heads 64 --batch 1",
-        "indexer --heads 9 --keys 80 --topk 20 --format mxfp4"}) {
+       {"attention --inputs normal --shape 1,2,1,20,30,64",
+        "attention --inputs normal --dtype e4m3 --shape 1,2,1,20,30,64",
+        "decode --batch 1 --keys 40 --heads 8 --kv-heads 1",
+        "decode --batch 1 --keys 40 --heads 8 --kv-heads 1 --kv e4m3",
+        "linear --m 5 --n 64 --k 128", "linear --format bf16 --m 70 --n 64 --k 128",
+        "linear --format fp8 --activations fp8 --m 70 --n 144 --k 160",
+        "linear --activations block_scaled --m 5 --n 64 --k 128",
+        "linear --swiglu --m 5 --n 64 --k 128", "moe --shape 8/2/64/64 --tokens 9",
+        "moe --shape 2/2/256/128 --tokens 9 --format mxfp4 --activations block_scaled",
+        "sparse-attention --heads 3 --window 70 --compressed 9",
+        "sparse-attention --heads 64 --batch 1",
+        "indexer --heads 9 --keys 80 --topk 20 --format mxfp4",
+        "indexer --heads 9 --keys 80 --topk 20"}) {
     const Outcome outcome = run("sim:b300", arguments + " --check");
-    EXPECT_EQ(outcome.status, 0) << outcome.err << outcome.out;
-    EXPECT_THAT(outcome.out, HasSubstr("correct"));
+    EXPECT_EQ(outcome.status, 0) << arguments << outcome.err << outcome.out;
+    EXPECT_THAT(outcome.out, HasSubstr("correct")) << arguments;
   }
+}
+
+// The operators of a model one by one, beside float64: norms, caches, compressor, indexer, sparse
+// attention, inverse rotation, hyper-connections, routing, experts, linear layers.
+TEST_F(BlackwellTool, AB300ComputesEveryStageOfTheModel) {
+  if (run_tool("info --json").parsed()["kernels"].empty()) GTEST_SKIP() << "built without kernels";
+  const Outcome outcome =
+      run("sim:b300", "generate --trace-tokens 4 --trace-run p144.quant --trace " + kSource +
+                          "/tests/golden/dsv4/tiny.safetensors");
+  EXPECT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr("p144.quant"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("WRONG")));
 }
 
 }  // namespace

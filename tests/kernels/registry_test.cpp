@@ -53,6 +53,24 @@ TEST(KernelRegistry, EveryCubinUnpacksToAnImage) {
   }
 }
 
+// Chips of one family run the same images; what the images are made for stands in their headers.
+TEST(KernelRegistry, AChipRunsTheImagesOfItsFamily) {
+  EXPECT_EQ(kernel_target(90), "sm_90a");
+  EXPECT_EQ(kernel_target(100), "sm_100f");
+  EXPECT_EQ(kernel_target(103), "sm_100f");
+  for (const int other : {80, 89, 101, 110, 120, 121}) EXPECT_EQ(kernel_target(other), "") << other;
+  if (kernel_images().empty()) GTEST_SKIP() << "built without kernels";
+  constexpr std::size_t kFlagsAt = 48;  // of a 64-bit ELF header; its second byte is the chip
+  std::map<std::string_view, int> chips;
+  for (const KernelImage& image : kernel_images()) {
+    const std::string cubin = image.cubin.unpack();
+    ASSERT_GT(cubin.size(), kFlagsAt + 4);
+    const int chip = static_cast<unsigned char>(cubin[kFlagsAt + 1]);
+    EXPECT_EQ(chips.emplace(image.target, chip).first->second, chip) << image.name;
+  }
+  EXPECT_EQ(chips, (std::map<std::string_view, int>{{"sm_100f", 100}, {"sm_90a", 90}}));
+}
+
 TEST(KernelRegistry, WhatIsNoPackedImageIsRefused) {
   const auto refused = [](std::string_view packed, std::size_t size_bytes) {
     try {
