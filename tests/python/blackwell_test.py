@@ -57,13 +57,14 @@ def test_functions_on_tensors_run_there():
     tt.set_device("sim:h200")
 
 
-def test_experts_of_tokens_in_rooms():
+@pytest.mark.parametrize("device", ["sim:b200", "sim:b300"])
+def test_experts_of_tokens_in_rooms(device):
     """Masked: room for 6 rows an expert, of which the first so many are there. Against the same rows routed."""
     torch = pytest.importorskip("torch")
     import tilewright.torch as tt
     from torch_reference import bf16
 
-    tt.set_device("sim:b200")
+    tt.set_device(device)
     gate, up, down = bf16(3, 128, 256) / 8, bf16(3, 128, 256, seed=1) / 8, bf16(3, 256, 128, seed=2) / 8
     layer = tt.Moe(gate, up, down, format="mxfp4", activations="block_scaled")
     x, weights, counts = bf16(3, 6, 256, seed=3), torch.rand(3, 6), torch.tensor([2, 0, 6], dtype=torch.int32)

@@ -1,4 +1,4 @@
-"""Partial results merged, and masks made into lists, from numpy arrays: against float64, both chips.
+"""Partial results merged, and masks made into lists, from numpy arrays: against float64, on every chip.
 
 Tolerance of the merge: weights and sums are of fp32, results are rounded to fp32; 2^-20 of the largest value is
 more than twice what tests/ops/attention_merge_test.cpp derives for five parts.
@@ -12,7 +12,7 @@ import tilewright
 pytestmark = pytest.mark.usefixtures("kernels")
 
 
-@pytest.fixture(scope="session", params=["sim:h200", "sim:b200"])
+@pytest.fixture(scope="session", params=["sim:h200", "sim:b200", "sim:b300"])
 def dev(request):
     return tilewright.Device(request.param)
 
