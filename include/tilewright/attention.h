@@ -186,6 +186,8 @@ struct AttentionKernelInfo {
   std::string idea;             ///< what sets it apart, in a few words
   int compute_capability = 90;  ///< of the devices that it is for: 90, or 100 for 10.x
   bool computes_in_e4m3 = false;
+  /// Takes keys in pages and lengths on the device, and is chosen for nothing else: it is no rung.
+  bool reads_pages = false;
 };
 /// All of them: the rungs for Hopper in order, then those for Blackwell.
 /// Thread   safe

@@ -6,6 +6,7 @@
 #include "verify/attention/data.h"
 
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,9 @@ struct LadderCase {
   AttentionProblem problem;
 };
 
-/// The attention kernel of a name; nullptr if there is none, as for some of an old log.
+/// The kernels that a ladder compares: all but those that read keys in pages, which it has none of.
+std::span<const AttentionKernelInfo> ladder_rungs();
+/// The one of a name; nullptr if there is none, as for some of an old log.
 const AttentionKernelInfo* find_rung(std::string_view name);
 
 struct LadderPlan {

@@ -6,6 +6,7 @@
 #include "report/time_summary.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -104,8 +105,18 @@ void require_log(const json& log, const char* what) {
 
 }  // namespace
 
+std::span<const AttentionKernelInfo> ladder_rungs() {
+  static const std::vector<AttentionKernelInfo> rungs = [] {
+    std::vector<AttentionKernelInfo> kept;
+    std::ranges::remove_copy_if(attention_kernels(), std::back_inserter(kept),
+                                &AttentionKernelInfo::reads_pages);
+    return kept;
+  }();
+  return rungs;
+}
+
 const AttentionKernelInfo* find_rung(std::string_view name) {
-  const std::span<const AttentionKernelInfo> all = attention_kernels();
+  const std::span<const AttentionKernelInfo> all = ladder_rungs();
   const auto at = std::ranges::find(all, name, &AttentionKernelInfo::name);
   return at == all.end() ? nullptr : &*at;
 }

@@ -164,9 +164,9 @@ json run_sweep(LadderArgs& args, const Device& device, LadderPlan& plan) {
 void require_rung(const std::string& name) {
   if (name == "auto" || find_rung(name) != nullptr) return;
   std::string known;
-  for (const AttentionKernelInfo& kernel : attention_kernels()) known += ", " + kernel.name;
-  fail(ErrorKind::kInvalidArgument, "ladder: there is no kernel \"{}\"; expected one of auto{}",
-       name, known);
+  for (const AttentionKernelInfo& kernel : ladder_rungs()) known += ", " + kernel.name;
+  fail(ErrorKind::kInvalidArgument, "ladder: there is no rung \"{}\"; expected one of auto{}", name,
+       known);
 }
 
 json make_log(LadderArgs& args, const Context& context) {
@@ -177,7 +177,7 @@ json make_log(LadderArgs& args, const Context& context) {
   plan.kernels = args.kernels;
   if (plan.kernels.empty()) {
     const bool is_blackwell = device.compute_capability() >= 100;
-    for (const AttentionKernelInfo& kernel : attention_kernels())
+    for (const AttentionKernelInfo& kernel : ladder_rungs())
       if ((kernel.compute_capability >= 100) == is_blackwell) plan.kernels.push_back(kernel.name);
   }
   for (const std::string& name : plan.kernels) require_rung(name);

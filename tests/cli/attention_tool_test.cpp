@@ -209,6 +209,13 @@ TEST_F(AttentionTool, NamesWhatIsWrong) {
               HasSubstr("nonexistent.npy"));
 }
 
+TEST_F(AttentionTool, KernelsThatReadPagesAreNoRungs) {
+  const Outcome run = run_tool(std::string(kDevice) + "ladder --kernels k6_pages");
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.err, AllOf(HasSubstr("there is no rung \"k6_pages\"; expected one of auto, k1,"),
+                             HasSubstr("k6_long, k7,")));
+}
+
 TEST_F(AttentionTool, LadderChecksReportsAndReadsItsLogAgain) {
   const std::string out = path("ladder");
   const std::string small =

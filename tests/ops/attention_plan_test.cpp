@@ -165,7 +165,7 @@ TEST(AttentionRungs, TheListOfTheScriptsIsThatOfTheOperator) {
   const auto list = nlohmann::json::parse(file.text());
   std::vector<nlohmann::json> rungs;
   for (const AttentionKernel& kernel : hopper_attention_kernels()) {
-    if (kernel.fp8 != AttentionFp8::kNone) continue;
+    if (kernel.fp8 != AttentionFp8::kNone || kernel.has_pages) continue;
     std::vector<int> head_dims;
     for (const AttentionVariant& variant : kernel.variants) head_dims.push_back(variant.head_dim);
     rungs.push_back({{"kernel", kernel.name},

@@ -49,7 +49,7 @@ TEST(CountWork, FloorIsTheSlowerOfMemoryAndTensorCores) {
 }
 
 TEST(AttentionKernels, ListsEveryNameThatAProblemCanHave) {
-  std::vector<std::string> names, in_e4m3;
+  std::vector<std::string> in_e4m3, in_pages;
   for (const AttentionKernelInfo& kernel : tilewright::attention_kernels()) {
     EXPECT_FALSE(kernel.idea.empty()) << kernel.name;
     const device::DeviceInfo device = kernel.compute_capability == 90 ? h200() : b200();
@@ -60,8 +60,10 @@ TEST(AttentionKernels, ListsEveryNameThatAProblemCanHave) {
     if (kernel.name == "k6_long") p.head_dim = 128;
     EXPECT_EQ(make_attention_plan(device, p).kernel, kernel.name);
     if (kernel.computes_in_e4m3) in_e4m3.push_back(kernel.name);
+    if (kernel.reads_pages) in_pages.push_back(kernel.name);
   }
   EXPECT_THAT(in_e4m3, ElementsAre("k7", "k7_short", "k8", "sm100_h"));
+  EXPECT_THAT(in_pages, ElementsAre("k6_pages")) << "the others are rungs of the ladder";
   EXPECT_EQ(tilewright::attention_kernels().size(), all_attention_kernels().size());
 }
 

@@ -61,14 +61,20 @@ AttentionKernel step_to_k6(const char* name, const char* idea, AttentionTile (*t
   return kernel;
 }
 
-// The forms of K6 that have one of the names.
-AttentionKernel k6_row(const char* name, const char* idea,
-                       std::initializer_list<std::string_view> variants) {
+// The form of K6 of that name; there is no program with a name that has none.
+consteval AttentionVariant k6_form(std::span<const kernels::K6Variant> variants,
+                                   std::string_view name) {
+  const int index = kernels::find_k6_index(variants, name);
+  const kernels::K6Variant& form = variants[static_cast<std::size_t>(index)];
+  return {form.head_dim, form.name, form.tile(), form.stages_out};
+}
+consteval AttentionVariant k6_form(std::string_view name) {
+  return k6_form(kernels::kK6Variants, name);
+}
+
+AttentionKernel k6_row(const char* name, const char* idea, std::vector<AttentionVariant> forms) {
   AttentionKernel kernel = {name, "attention_k6", idea, kEverything, Maps::kSwizzled, {}};
-  for (const kernels::K6Variant& variant : kernels::kK6Variants) {
-    if (std::ranges::find(variants, variant.name) == variants.end()) continue;
-    kernel.variants.push_back({variant.head_dim, variant.name, variant.tile(), variant.stages_out});
-  }
+  kernel.variants = std::move(forms);
   kernel.pads = true;
   return kernel;
 }
@@ -86,8 +92,9 @@ AttentionKernel k6_pages_row() {
   AttentionKernel kernel = {
       "k6_pages", "attention_k6_pages", "keys in pages, lengths on the device",
       kOfPages,   Maps::kSwizzled,      {}};
-  for (const kernels::K6Variant& variant : kernels::kK6PagedVariants)
-    kernel.variants.push_back({variant.head_dim, variant.name, variant.tile()});
+  kernel.variants = {k6_form(kernels::kK6PagedVariants, "d64"),
+                     k6_form(kernels::kK6PagedVariants, "d128"),
+                     k6_form(kernels::kK6PagedVariants, "d256")};
   kernel.has_pages = true;
   return kernel;
 }
@@ -95,7 +102,7 @@ AttentionKernel k6_pages_row() {
 // K7's fastest form of each head dimension stands for all.
 AttentionKernel fp8_row(const char* name, const char* idea, AttentionFp8 fp8,
                         bool is_short = false) {
-  const std::uint32_t e4m3 = fp8 == AttentionFp8::kPlain ? std::uint32_t{kE4m3} : 0;
+  const std::uint32_t e4m3 = fp8 == AttentionFp8::kPlain ? std::uint32_t{kE4m3Operands} : 0;
   AttentionKernel kernel = {name, "attention_k7", idea, kEverything | e4m3, Maps::kSwizzled, {}};
   kernel.is_short = is_short;
   for (const int head_dim : {64, 128, 256}) {
@@ -130,9 +137,10 @@ std::vector<AttentionKernel> make_kernels() {
       step_to_k6("k6_1", "persistent CTAs, longest tiles first", k6_1_tile),
       step_to_k6("k6_2", "warpgroups in turn", k6_2_tile),
       step_to_k6("k6_3", "softmax of a tile under the next product", k6_3_tile),
-      k6_row("k6", "all of it, tuned", {"d64", "d128", "d256"}),
-      k6_row("k6_short", "smaller tiles, for short sequences", {"d64_short", "d128_short"}),
-      k6_row("k6_long", "more keys a step, for long sequences", {"d128_long"}),
+      k6_row("k6", "all of it, tuned", {k6_form("d64"), k6_form("d128"), k6_form("d256")}),
+      k6_row("k6_short", "smaller tiles, for short sequences",
+             {k6_form("d64_short"), k6_form("d128_short")}),
+      k6_row("k6_long", "more keys a step, for long sequences", {k6_form("d128_long")}),
       k6_pages_row(),
       fp8_row("k7", "e4m3: twice the products a clock", AttentionFp8::kPlain),
       fp8_row("k7_short", "smaller tiles, for short sequences", AttentionFp8::kPlain, true),
@@ -147,7 +155,8 @@ struct RequiredFeature {
 };
 
 const RequiredFeature kRequiredFeatures[] = {
-    {kE4m3, "operands of e4m3", [](const AttentionProblem& p) { return attention_is_e4m3(p); }},
+    {kE4m3Operands, "operands of e4m3",
+     [](const AttentionProblem& p) { return attention_is_e4m3(p); }},
     {kFloat16, "f16", [](const AttentionProblem& p) { return p.dtype == DType::kF16; }},
     {kWindow, "a sliding window",
      [](const AttentionProblem& p) { return p.window_left >= 0 || p.window_right >= 0; }},
@@ -394,7 +403,8 @@ std::span<const AttentionKernelInfo> attention_kernels() {
       kernels.push_back({.name = kernel.name,
                          .idea = kernel.idea,
                          .compute_capability = kernel.capability,
-                         .computes_in_e4m3 = kernel.computes_in_e4m3()});
+                         .computes_in_e4m3 = kernel.computes_in_e4m3(),
+                         .reads_pages = kernel.has_pages});
     return kernels;
   }();
   return all;

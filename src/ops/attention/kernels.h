@@ -22,7 +22,7 @@ enum AttentionFeature : std::uint32_t {
   kLse = 1 << 3,
   kPackedSequences = 1 << 4,
   kFloat16 = 1 << 5,
-  kE4m3 = 1 << 6,
+  kE4m3Operands = 1 << 6,
   kPages = 1 << 7,
   kDeviceLengths = 1 << 8,
 };

@@ -63,7 +63,7 @@ std::vector<AttentionKernel> make_sm100_attention_kernels() {
   all.push_back(stage('h', "e4m3: two tiles in flight, values as they come", kStageHSupport,
                       stage_h_tile, [](int) { return 1; },
                       {{64, "d64"}, {128, "d128"}, {256, "d256"}}));
-  all.back().features |= kE4m3;
+  all.back().features |= kE4m3Operands;
   all.back().is_e4m3_only = true;
   return all;
 }

@@ -119,10 +119,10 @@ __device__ void attention_k6(const AttentionParams& params) {
 
 }  // namespace
 
-#define TILEWRIGHT_K6(TYPE, ELEMENT, NAME)                                                  \
-  TILEWRIGHT_KERNEL(attention_k6_##TYPE##_##NAME, AttentionParams,                          \
-                    __launch_bounds__(kK6Variants[find_k6_index(#NAME)].tile().threads, 1), \
-                    attention_k6<K6Config<tile::ELEMENT, find_k6_index(#NAME)>>)
+#define TILEWRIGHT_K6(TYPE, ELEMENT, NAME)                                     \
+  TILEWRIGHT_KERNEL(attention_k6_##TYPE##_##NAME, AttentionParams,             \
+                    __launch_bounds__(find_k6_threads(kK6Variants, #NAME), 1), \
+                    attention_k6<K6Config<tile::ELEMENT, find_k6_index(kK6Variants, #NAME)>>)
 
 TILEWRIGHT_K6(bf16, Bf16, d64)
 TILEWRIGHT_K6(bf16, Bf16, d64_short)

@@ -3,6 +3,7 @@
 
 #include "kernels/attention/attention.h"
 
+#include <span>
 #include <string_view>
 
 namespace tilewright::kernels {
@@ -72,11 +73,17 @@ inline constexpr K6Variant kK6Variants[] = {
      .keys_first = true},
 };
 
-/// Number of the variant of that name; not a constant if there is none.
-constexpr int find_k6_index(std::string_view name) {
-  int i = 0;
-  while (name != kK6Variants[i].name) ++i;
-  return i;
+/// Number of the variant of that name, of kK6Variants or kK6PagedVariants (k6_paged.h); not a
+/// constant if there is none.
+constexpr int find_k6_index(std::span<const K6Variant> variants, std::string_view name) {
+  std::size_t i = 0;
+  while (name != variants[i].name) ++i;
+  return static_cast<int>(i);
+}
+
+/// Threads of its CTA.
+constexpr int find_k6_threads(std::span<const K6Variant> variants, std::string_view name) {
+  return variants[static_cast<std::size_t>(find_k6_index(variants, name))].tile().threads;
 }
 
 }  // namespace tilewright::kernels

@@ -138,11 +138,11 @@ __device__ void attention_k6_pages(const AttentionPagedParams& params) {
 
 }  // namespace
 
-#define TILEWRIGHT_K6_PAGES(TYPE, ELEMENT, NAME)                                         \
-  TILEWRIGHT_KERNEL(                                                                     \
-      attention_k6_pages_##TYPE##_##NAME, AttentionPagedParams,                          \
-      __launch_bounds__(kK6PagedVariants[find_k6_paged_index(#NAME)].tile().threads, 1), \
-      attention_k6_pages<PagedConfig<tile::ELEMENT, find_k6_paged_index(#NAME)>>)
+#define TILEWRIGHT_K6_PAGES(TYPE, ELEMENT, NAME)                      \
+  TILEWRIGHT_KERNEL(                                                  \
+      attention_k6_pages_##TYPE##_##NAME, AttentionPagedParams,       \
+      __launch_bounds__(find_k6_threads(kK6PagedVariants, #NAME), 1), \
+      attention_k6_pages<PagedConfig<tile::ELEMENT, find_k6_index(kK6PagedVariants, #NAME)>>)
 
 TILEWRIGHT_K6_PAGES(bf16, Bf16, d64)
 TILEWRIGHT_K6_PAGES(bf16, Bf16, d128)

@@ -5,7 +5,6 @@
 #include "kernels/attention/forward/k6_forward.h"
 
 #include <cstdint>
-#include <string_view>
 
 namespace tilewright::kernels {
 
@@ -60,12 +59,5 @@ inline constexpr K6Variant kK6PagedVariants[] = {
      .pass = K6Pass::kAfterScores,
      .keys_first = true},
 };
-
-/// Number of the variant of that name; not a constant if there is none.
-constexpr int find_k6_paged_index(std::string_view name) {
-  int i = 0;
-  while (name != kK6PagedVariants[i].name) ++i;
-  return i;
-}
 
 }  // namespace tilewright::kernels
