@@ -402,7 +402,12 @@ TEST_P(AttentionMergeTest, RefusesWithValueRuleAndRemedy) {
   refused([](auto& p) { p.head_dim = 44; }, "head_dim = 44; expected a multiple of 8");
   refused([](auto& p) { p.rows = -1; }, "rows = -1");
   refused([](auto& p) { p.rows = std::int64_t{1} << 31; }, "rows = 2147483648");
-  refused([](auto& p) { p.rows = p.batch = 1 << 30; }, "fewer than 2^42 elements");
+  refused([](auto& p) { p.rows = p.batch = 1 << 30; }, "fewer than 2^42 elements, with batch = 1");
+  // The strides of a sequence would not fit 64 bits, though the batch has none.
+  refused(
+      [](auto& p) { p.batch = 0, p.rows = p.heads = 0x7fffffff, p.head_dim = 4096; },
+      "rows = 2147483647; expected so few that a sequence, also of an empty batch, has fewer than "
+      "2^42 elements, with heads = 2147483647 and head_dim = 4096. Split them.");
   refused([](auto& p) { p.part_strides = {600, 122, 40}; }, "part_strides.row = 122");
   refused([](auto& p) { p.lse_strides = {-1, 1, 5}; }, "lse_strides.batch = -1");
   refused([](auto& p) { p.part_stride = 2; }, "part_stride = 2; expected a multiple of 4");
@@ -427,6 +432,10 @@ TEST_P(AttentionMergeTest, NoRowsLaunchNothing) {
   const AttentionMerge merge(*device_, with(kSmall, [](auto& p) { p.rows = 0; }));
   EXPECT_TRUE(merge.plan().launches.empty());
   merge.run({});
+  const AttentionMerge none(*device_, with(kSmall, [](auto& p) {
+    p.batch = 0, p.rows = 0x7fffffff, p.heads = 1, p.head_dim = 8;
+  }));
+  EXPECT_TRUE(none.plan().launches.empty()) << "sequences may be long where there are none";
 }
 
 }  // namespace

@@ -83,8 +83,17 @@ bool check_numbers(ops::ProblemChecks& checks, const AttentionMergeProblem& p) {
                    "head_dim", p.head_dim, "a multiple of 8 from 8 to {}", kMaxHeadDim)
            .remedy("Pad with zeros."))
     return false;
-  const double chunks = static_cast<double>(p.batch) * static_cast<double>(p.rows) *
-                        static_cast<double>(p.heads) * static_cast<double>(p.head_dim / kColumns);
+  // Strides are those of a sequence even where there is none.
+  const double sequence = static_cast<double>(p.rows) * static_cast<double>(p.heads) *
+                          static_cast<double>(p.head_dim / kColumns);
+  if (!checks
+           .expect(sequence < kMaxChunks, "rows", p.rows,
+                   "so few that a sequence, also of an empty batch, has fewer than 2^42 elements, "
+                   "with heads = {} and head_dim = {}",
+                   p.heads, p.head_dim)
+           .remedy("Split them."))
+    return false;
+  const double chunks = static_cast<double>(p.batch) * sequence;
   return bool(checks
                   .expect(chunks < kMaxChunks, "rows", p.rows,
                           "so few that out has fewer than 2^42 elements, with batch = {}, heads = "

@@ -56,18 +56,19 @@ MaskListsProblem complete_lists(const MaskListsProblem& problem) {
   const std::int64_t pages = p.page_size > 0 ? ops::ceil_div(p.keys, p.page_size) : 0;
   if (p.index_stride == 0) p.index_stride = p.topk;
   if (p.mask_row_bytes == 0) p.mask_row_bytes = row_bytes(p);
-  if (p.mask_batch_bytes == 0) p.mask_batch_bytes = mask_rows(p) * p.mask_row_bytes;
-  if (p.table_stride == 0) p.table_stride = pages;
-  checks.expect(p.index_stride >= p.topk, "index_stride", p.index_stride,
-                "at least topk = {}: lists would overlap", p.topk);
-  checks.expect(p.page_size > 0 || problem.table_stride == 0, "table_stride", p.table_stride,
-                "0 without pages (page_size = 0)");
   const auto reaches = [&](const char* field, std::int64_t stride, std::int64_t extent) {
     checks.expect(
         stride >= 0 && static_cast<double>(stride) * static_cast<double>(extent) <= kMaxBytes,
         field, stride, "0 or more, at most 2^60 over all {}", extent);
   };
   reaches("mask_row_bytes", p.mask_row_bytes, mask_rows(p));
+  checks.finish();  // else their product overflows
+  if (p.mask_batch_bytes == 0) p.mask_batch_bytes = mask_rows(p) * p.mask_row_bytes;
+  if (p.table_stride == 0) p.table_stride = pages;
+  checks.expect(p.index_stride >= p.topk, "index_stride", p.index_stride,
+                "at least topk = {}: lists would overlap", p.topk);
+  checks.expect(p.page_size > 0 || problem.table_stride == 0, "table_stride", p.table_stride,
+                "0 without pages (page_size = 0)");
   reaches("mask_batch_bytes", p.mask_batch_bytes, p.batch);
   reaches("index_stride", p.index_stride, p.batch * p.rows);
   reaches("table_stride", p.table_stride, p.batch);

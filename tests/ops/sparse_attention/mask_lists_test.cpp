@@ -183,6 +183,8 @@ TEST_P(MaskListsTest, RefusesWithValueAndRule) {
   refused([](auto& p) { p.index_stride = 99; }, "index_stride = 99; expected at least topk = 100");
   refused([](auto& p) { p.table_stride = 9; }, "table_stride = 9; expected 0 without pages");
   refused([](auto& p) { p.mask_row_bytes = -1; }, "mask_row_bytes = -1; expected 0 or more");
+  refused([](auto& p) { p.mask_row_bytes = std::int64_t{1} << 62; },
+          "mask_row_bytes = 4611686018427387904; expected 0 or more, at most 2^60 over all");
   refused([](auto& p) { p.batch = p.rows = 1 << 20; }, "fewer than 2^31 lists");
   const MaskLists lists(*device_, with(kSmall, [](auto& p) { p.page_size = 4; }));
   MaskListsArguments a;
