@@ -2,7 +2,7 @@
 
 One batch has sequences that decode and such that prefill. Those at its front that have equally many
 queries, 16 at most, go to decode attention; the others to packed attention, over pages where the
-library has that, and else over keys that are gathered from their pages first.
+device has a kernel for that, and else over keys that are gathered from their pages first.
 """
 
 from __future__ import annotations
@@ -15,14 +15,11 @@ from torch import Tensor
 
 import tilewright
 import tilewright.torch as ops
-from tilewright import _core
 from tilewright._errors import Unsupported
 from tilewright.torch._context import DTYPES, Entry, make, signature, strides, table, workspace
 
 #: Queries of a sequence that decode attention takes.
 MAX_DECODE = 16
-#: Whether packed attention reads pages in this library at all.
-READS_PAGES = "page_size" in _core.members(tilewright.Attention, "plan")["problem"]
 
 
 @dataclass(frozen=True)
@@ -123,7 +120,7 @@ class _Part:
         self.lengths, self.pages = batch.lengths[first:], batch.pages[first:]
         self.max_q = max(end - begin for begin, end in zip(starts, starts[1:], strict=False))
         self.bounds = batch._bounds[first:]
-        self._gathering: tuple[Tensor, Tensor, Tensor] | None = None
+        self._gatherings: dict[tuple[int, int], tuple[Tensor, Tensor, Tensor]] = {}
 
     @property
     def has_no_past(self) -> bool:
@@ -135,7 +132,8 @@ class _Part:
 
         There are as many keys as the bounds say; those behind the last one are any.
         """
-        if self._gathering is None:
+        found = self._gatherings.get((num_pages, page_size))
+        if found is None:
             cu_kv = torch.zeros_like(self.cu_q)
             torch.cumsum(self.lengths, 0, out=cu_kv[1:])
             row = torch.arange(sum(self.bounds), dtype=torch.int32, device=cu_kv.device)
@@ -144,8 +142,9 @@ class _Part:
             position = row - cu_kv[sequence]
             column = (position // page_size).clamp_(max=self.pages.shape[1] - 1)
             page = self.pages[sequence, column].long().clamp_(0, num_pages - 1)
-            self._gathering = cu_kv, page, (position % page_size).long()
-        return self._gathering
+            found = cu_kv, page, (position % page_size).long()
+            self._gatherings[num_pages, page_size] = found
+        return found
 
 
 def attend(
@@ -168,26 +167,23 @@ def attend(
     themselves, [rows, kv_heads, d], where they need not be read from the cache that has them, too.
     lse [rows, heads] takes the natural logarithms of the sums.
     """
-    k_cache, v_cache = _with_true_strides(k_cache), _with_true_strides(v_cache)
+    caches = (_with_true_strides(k_cache), _with_true_strides(v_cache))
     scales = scales if k_cache.dtype is torch.float8_e4m3fn else None
+    call = _Call(q, caches, out, mask, sink, scales, lse)
     decodes = batch.decodes if mask.window[1] <= 0 or mask.causal else 0
     if decodes:
-        _decode(batch, q, k_cache, v_cache, out, mask, sink, scales, lse)
+        call.rows(0, decodes * batch.decode_len).decode(batch)
     part = batch.part(decodes) if decodes < batch.sequences else None
     if part is None:
         return
-    rows = slice(part.begin, part.end)
-    q, out = q[rows], out[rows]
-    sums = None if lse is None else lse.new_empty(lse.shape[1], q.shape[0])
-    if scales is None and _attend_pages(part, q, k_cache, v_cache, out, mask, sink, sums):
-        pass
-    elif scales is None and new is not None and part.has_no_past:
-        keys = (new[0][rows], new[1][rows])
-        _attend_packed(part, q, keys, (part.cu_q, part.max_q), out, mask, sink, sums)
+    call = call.rows(part.begin, part.end)
+    if scales is None and call.over_pages(part):
+        return
+    if scales is None and new is not None and part.has_no_past:
+        k, v = (x[part.begin : part.end] for x in new)
+        call.packed(part, k, v, part.cu_q, part.max_q)
     else:
-        _attend_gathered(part, q, k_cache, v_cache, out, mask, sink, scales, sums)
-    if lse is not None and sums is not None:
-        lse[rows] = sums.T
+        call.gathered(part)
 
 
 def attend_itself(
@@ -201,9 +197,9 @@ def attend_itself(
     """The same without caches: the keys of a sequence are those beside its queries, as in encoders."""
     part = batch.part(0)
     if part is not None:
-        used = (keys[0][: part.end], keys[1][: part.end])
-        packing = (part.cu_q, part.max_q)
-        _attend_packed(part, q[: part.end], used, packing, out[: part.end], mask, sink)
+        k, v = (x[: part.end] for x in keys)
+        call = _Call(q, None, out, mask, sink).rows(0, part.end)
+        call.packed(part, k, v, part.cu_q, part.max_q)
 
 
 def _with_true_strides(cache: Tensor) -> Tensor:
@@ -216,171 +212,154 @@ def _with_true_strides(cache: Tensor) -> Tensor:
     return cache if tuple(found) == cache.stride() else cache.as_strided(cache.shape, found)
 
 
-def _decode(
-    batch: PagedBatch,
-    q: Tensor,
-    k_cache: Tensor,
-    v_cache: Tensor,
-    out: Tensor,
-    mask: Mask,
-    sink: Tensor | None,
-    scales: Scales | None,
-    lse: Tensor | None,
-) -> None:
-    count, each = batch.decodes, batch.decode_len
-    shape = (count, each, *q.shape[1:])
-    done = ops.attention_decode(
-        q[: count * each].view(shape),
-        k_cache,
-        v_cache,
-        lengths=batch.lengths[:count],
-        page_table=batch.pages[:count],
-        sink=sink,
-        k_descale=scales.k if scales else None,
-        v_descale=scales.v if scales else None,
-        scale=mask.scale,
-        causal=mask.causal,
-        window=mask.window[0],
-        softcap=mask.softcap,
-        out=out[: count * each].view(shape),
-        return_lse=lse is not None,
-    )
-    if lse is not None:
-        lse[: count * each] = done[1].transpose(1, 2).flatten(0, 1)
+class _Call:
+    """What a call of attend() is given, for some of its rows, and the ways to do them."""
 
+    __slots__ = ("q", "caches", "out", "mask", "sink", "scales", "lse")
 
-#: Calls that no kernel does over pages.
-_without_kernel: set[Any] = set()
+    def __init__(
+        self,
+        q: Tensor,
+        caches: tuple[Tensor, Tensor] | None,
+        out: Tensor,
+        mask: Mask,
+        sink: Tensor | None,
+        scales: Scales | None = None,
+        lse: Tensor | None = None,
+    ) -> None:
+        self.q, self.caches, self.out, self.mask = q, caches, out, mask
+        self.sink, self.scales, self.lse = sink, scales, lse
 
+    def rows(self, begin: int, end: int) -> _Call:
+        lse = None if self.lse is None else self.lse[begin:end]
+        q, out = self.q[begin:end], self.out[begin:end]
+        return _Call(q, self.caches, out, self.mask, self.sink, self.scales, lse)
 
-def _attend_pages(
-    part: _Part,
-    q: Tensor,
-    k_cache: Tensor,
-    v_cache: Tensor,
-    out: Tensor,
-    mask: Mask,
-    sink: Tensor | None,
-    lse: Tensor | None,
-) -> bool:
-    """False where no kernel reads pages."""
-    if not READS_PAGES:
-        return False
-    key = ("paged", signature(q, k_cache, v_cache, part.pages, out, sink, lse), part.max_q, mask)
-    entry: Entry | None = table.get(key)
-    if entry is None:
-        if key in _without_kernel:
+    def decode(self, batch: PagedBatch) -> None:
+        """The sequences at the front that have equally many queries."""
+        assert self.caches is not None
+        count, mask, scales = batch.decodes, self.mask, self.scales
+        shape = (count, batch.decode_len, *self.q.shape[1:])
+        done = ops.attention_decode(
+            self.q.view(shape),
+            *self.caches,
+            lengths=batch.lengths[:count],
+            page_table=batch.pages[:count],
+            sink=self.sink,
+            k_descale=scales.k if scales else None,
+            v_descale=scales.v if scales else None,
+            scale=mask.scale,
+            causal=mask.causal,
+            window=mask.window[0],
+            softcap=mask.softcap,
+            out=self.out.view(shape),
+            return_lse=self.lse is not None,
+        )
+        if self.lse is not None:
+            self.lse.copy_(done[1].transpose(1, 2).flatten(0, 1))
+
+    def over_pages(self, part: _Part) -> bool:
+        """Packed attention that reads the pages; False where no kernel does."""
+        assert self.caches is not None
+        q, (k, v), out, mask = self.q, self.caches, self.out, self.mask
+        sums = None if self.lse is None else self.lse.new_empty(self.lse.shape[::-1])
+        key = ("paged", signature(q, k, v, part.pages, out, self.sink, sums), part.max_q, mask)
+        entry: Entry | None | bool = table.get(key)
+        if entry is None:
+            problem = self._paged_problem(part)
+            try:
+                entry = table.add(key, make(tilewright.Attention, q.device, problem))
+            except Unsupported:
+                entry = table.add(key, False)
+        if not isinstance(entry, Entry):
             return False
-        try:
-            entry = _make_paged(part, q, k_cache, v_cache, out, mask, sink, lse)
-        except Unsupported:
-            _without_kernel.add(key)
-            return False
-        table.add(key, entry)
-    entry.run(
-        q=q,
-        k=k_cache,
-        v=v_cache,
-        out=out,
-        lse=lse,
-        sink=sink,
-        cu_q=part.cu_q,
-        kv_lengths=part.lengths,
-        block_table=part.pages,
-        workspace=workspace(entry, q.device),
-    )
-    return True
+        entry.run(
+            q=q,
+            k=k,
+            v=v,
+            out=out,
+            lse=sums,
+            sink=self.sink,
+            cu_q=part.cu_q,
+            kv_lengths=part.lengths,
+            block_table=part.pages,
+            workspace=workspace(entry, q.device),
+        )
+        self._keep(sums)
+        return True
 
+    def _paged_problem(self, part: _Part) -> dict[str, Any]:
+        assert self.caches is not None
+        (k, v), mask = self.caches, self.mask
+        return {
+            "dtype": DTYPES[self.q.dtype],
+            "batch": part.lengths.shape[0],
+            "heads": self.q.shape[1],
+            "kv_heads": k.shape[2],
+            "q_len": part.max_q,
+            "kv_len": part.pages.shape[1] * k.shape[1],
+            "head_dim": self.q.shape[2],
+            "scale": mask.scale,
+            "causal": mask.causal,
+            "window_left": mask.window[0],
+            "window_right": mask.window[1],
+            "softcap": mask.softcap,
+            "has_sink": self.sink is not None,
+            "has_lse": self.lse is not None,
+            "is_packed": True,
+            "has_kv_lengths": True,
+            "total_q": self.q.shape[0],
+            "page_size": k.shape[1],
+            "num_pages": k.shape[0],
+            "max_pages": part.pages.shape[1],
+            "table_stride": part.pages.stride(0),
+            "q_strides": strides(self.q),
+            "k_strides": strides(k),
+            "v_strides": strides(v),
+            "out_strides": strides(self.out),
+        }
 
-def _make_paged(
-    part: _Part,
-    q: Tensor,
-    k_cache: Tensor,
-    v_cache: Tensor,
-    out: Tensor,
-    mask: Mask,
-    sink: Tensor | None,
-    lse: Tensor | None,
-) -> Entry:
-    problem = {
-        "dtype": DTYPES[q.dtype],
-        "batch": part.lengths.shape[0],
-        "heads": q.shape[1],
-        "kv_heads": k_cache.shape[2],
-        "q_len": part.max_q,
-        "kv_len": part.pages.shape[1] * k_cache.shape[1],
-        "head_dim": q.shape[2],
-        "scale": mask.scale,
-        "causal": mask.causal,
-        "window_left": mask.window[0],
-        "window_right": mask.window[1],
-        "softcap": mask.softcap,
-        "has_sink": sink is not None,
-        "has_lse": lse is not None,
-        "is_packed": True,
-        "has_kv_lengths": True,
-        "total_q": q.shape[0],
-        "page_size": k_cache.shape[1],
-        "num_pages": k_cache.shape[0],
-        "max_pages": part.pages.shape[1],
-        "table_stride": part.pages.stride(0),
-        "q_strides": strides(q),
-        "k_strides": strides(k_cache),
-        "v_strides": strides(v_cache),
-        "out_strides": strides(out),
-    }
-    return make(tilewright.Attention, q.device, problem)
+    def packed(self, part: _Part, k: Tensor, v: Tensor, cu_kv: Tensor, max_kv: int) -> None:
+        """Over keys and values that lie one sequence behind the other."""
+        mask = self.mask
+        done = ops.attention_varlen(
+            self.q,
+            k,
+            v,
+            cu_q=part.cu_q,
+            cu_kv=cu_kv,
+            max_q=part.max_q,
+            max_kv=max_kv,
+            scale=mask.scale,
+            causal=mask.causal,
+            window=mask.window,
+            softcap=mask.softcap,
+            sink=self.sink,
+            out=self.out,
+            return_lse=self.lse is not None,
+        )
+        self._keep(None if self.lse is None else done[1])
 
+    def gathered(self, part: _Part) -> None:
+        """Over keys that are copied from their pages.
 
-def _attend_packed(
-    part: _Part,
-    q: Tensor,
-    keys: tuple[Tensor, Tensor],
-    packing: tuple[Tensor, int],
-    out: Tensor,
-    mask: Mask,
-    sink: Tensor | None,
-    lse: Tensor | None = None,
-) -> None:
-    """keys and values, packed: where each sequence begins, and the longest one."""
-    done = ops.attention_varlen(
-        q,
-        *keys,
-        cu_q=part.cu_q,
-        cu_kv=packing[0],
-        max_q=part.max_q,
-        max_kv=packing[1],
-        scale=mask.scale,
-        causal=mask.causal,
-        window=mask.window,
-        softcap=mask.softcap,
-        sink=sink,
-        out=out,
-        return_lse=lse is not None,
-    )
-    if lse is not None:
-        lse.copy_(done[1])
+        Codes are exact in 16 bits; the scale of K goes into the logits', that of V into the result.
+        """
+        assert self.caches is not None
+        k, v = self.caches
+        cu_kv, page, row = part.gathering(*k.shape[:2])
+        k, v = (_gather(cache, page, row, self.q.dtype) for cache in (k, v))
+        if self.scales is not None:
+            mask = self.mask
+            self.mask = Mask(mask.scale * self.scales.k_number, mask.causal, mask.window, mask.softcap)
+        self.packed(part, k, v, cu_kv, max(part.bounds))
+        if self.scales is not None and self.scales.v_number != 1.0:
+            self.out.mul_(self.scales.v_number)
 
-
-def _attend_gathered(
-    part: _Part,
-    q: Tensor,
-    k_cache: Tensor,
-    v_cache: Tensor,
-    out: Tensor,
-    mask: Mask,
-    sink: Tensor | None,
-    scales: Scales | None,
-    lse: Tensor | None,
-) -> None:
-    """Codes are exact in 16 bits; the scale of K goes into the logits', that of V into the result."""
-    cu_kv, page, row = part.gathering(*k_cache.shape[:2])
-    keys = (_gather(k_cache, page, row, q.dtype), _gather(v_cache, page, row, q.dtype))
-    if scales is not None:
-        mask = Mask(mask.scale * scales.k_number, mask.causal, mask.window, mask.softcap)
-    _attend_packed(part, q, keys, (cu_kv, max(part.bounds)), out, mask, sink, lse)
-    if scales is not None and scales.v_number != 1.0:
-        out.mul_(scales.v_number)
+    def _keep(self, sums: Tensor | None) -> None:
+        """The lse [heads, rows] of packed attention."""
+        if self.lse is not None and sums is not None:
+            self.lse.copy_(sums.T)
 
 
 def _gather(cache: Tensor, page: Tensor, row: Tensor, dtype: torch.dtype) -> Tensor:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+import tilewright
+
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
 
@@ -159,21 +161,43 @@ def test_encoders_attend_to_themselves() -> None:
     close(out, case.expected(scale=0.125, window=(6, 6)), limit_of(case))
 
 
-@pytest.mark.parametrize("is_read", [True, False], ids=["pages", "gathered"])
-def test_pages_and_gathered_keys_give_the_same(is_read: bool, monkeypatch: Any) -> None:
-    """Whatever this library's packed attention reads: keys that were gathered are the fallback."""
-    if is_read and not _paged.READS_PAGES:
-        pytest.skip("packed attention of this library reads no pages")
-    monkeypatch.setattr(_paged, "READS_PAGES", is_read)
-    gathered = []
-    real = _paged._attend_gathered
-    monkeypatch.setattr(
-        _paged, "_attend_gathered", lambda *given: (gathered.append(1), real(*given))
-    )
+@pytest.fixture
+def gathered(monkeypatch: Any) -> list[int]:
+    """One entry for each time that keys are gathered from their pages."""
+    found: list[int] = []
+    real = _paged._Call.gathered
+    monkeypatch.setattr(_paged._Call, "gathered", lambda *given: (found.append(1), real(*given)))
+    return found
+
+
+@pytest.mark.parametrize("device", ["sim:h200", "sim:b200"])
+def test_keys_are_gathered_where_no_kernel_reads_pages(device: str, gathered: list[int]) -> None:
+    """The same calls on Hopper, whose kernel reads pages, and on Blackwell, which has none, and
+    what one has found does not hold for the other."""
     case = Case([(1, 30), (9, 40), (5, 21)])
-    found = run(case, Mask(0.125))
-    close(found, case.expected(scale=0.125, causal=True), limit_of(case))
-    assert bool(gathered) != is_read
+    for spec in (device, "sim:h200"):
+        tilewright.torch.set_device(spec)
+        gathered.clear()
+        lse = torch.full((case.rows, case.heads), math.nan)
+        found = run(case, Mask(0.125), lse=lse)
+        close(found, case.expected(scale=0.125, causal=True), limit_of(case))
+        assert bool(gathered) == (spec == "sim:b200")
+        assert lse.isfinite().all()
+
+
+def test_pages_of_two_sizes_are_gathered_each_by_its_own() -> None:
+    """Layers of one batch may have caches of other page sizes."""
+    case = Case([(3, 11), (2, 5)], page=4)
+    part = case.batch().part(0)
+    assert part is not None
+    for size in (4, 2, 4):
+        cu_kv, page, row = part.gathering(case.cache.shape[0], size)
+        assert cu_kv.tolist() == [0, 11, 16]
+        places = [(b, i) for b, keys in enumerate((11, 5)) for i in range(keys)]
+        columns = [min(i // size, case.pages.shape[1] - 1) for _, i in places]
+        pages = [int(case.pages[b, column]) for (b, _), column in zip(places, columns, strict=True)]
+        assert page.tolist() == pages
+        assert row.tolist() == [i % size for _, i in places]
 
 
 def test_slots_below_zero_are_not_written() -> None:

@@ -23,6 +23,11 @@ E4M3 = torch.float8_e4m3fn
 MIXED = [(1, 40), (20, 20), (7, 50)]
 
 
+def test_a_backend_has_to_say_how_keys_are_written() -> None:
+    with pytest.raises(TypeError, match="write"):
+        Attention(None)  # type: ignore[abstract]
+
+
 class Mode:
     """A ForwardMode, which answers no but for its own name."""
 

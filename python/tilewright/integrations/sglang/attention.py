@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from tilewright.integrations._paged import Mask, PagedBatch, Scales, attend, att
 _OTHER = "; choose another one by --attention-backend"
 
 
-class Attention:
+class Attention(ABC):
     """The part of a backend that needs none of SGLang's names.
 
     Token slots are numbered through all pages: slot s is row s % page_size of page s / page_size,
@@ -35,9 +36,9 @@ class Attention:
         self._one: Tensor | None = None
         self._sinks: dict[int, Tensor] = {}
 
+    @abstractmethod
     def write(self, layer: Any, forward_batch: Any, k: Tensor, v: Tensor) -> None:
         """Keys and values of the batch to their slots."""
-        raise NotImplementedError
 
     # Metadata
 
