@@ -1,0 +1,207 @@
+// What plans of attention over keys in pages, and with lengths on the device, refuse: each thing
+// that is wrong is one reason, with field, value, rule and remedy. No device is opened.
+#include "tilewright/reason.h"
+
+#include "device/kernel_registry.h"
+#include "ops/attention/bind.h"
+#include "ops/attention/plan.h"
+#include "tests/ops/gpu_infos.h"
+
+#include <functional>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tilewright::ops {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::Not;
+
+// Prompts in parts and sequences that decode: packed queries, 64 pages of 16 keys.
+const AttentionProblem kPaged = {.batch = 3,
+                                 .heads = 8,
+                                 .kv_heads = 2,
+                                 .q_len = 100,
+                                 .kv_len = 300,
+                                 .head_dim = 128,
+                                 .causal = true,
+                                 .is_packed = true,
+                                 .total_q = 120,
+                                 .has_kv_lengths = true,
+                                 .page_size = 16,
+                                 .num_pages = 64,
+                                 .max_pages = 19};
+
+using Change = std::function<void(AttentionProblem&)>;
+
+AttentionProblem changed(AttentionProblem p, const Change& change) {
+  change(p);
+  return p;
+}
+
+std::vector<Reason> reasons_against(const device::DeviceInfo& device, const AttentionProblem& p,
+                                    ErrorKind kind, std::string* text = nullptr) {
+  try {
+    make_attention_plan(device, p);
+  } catch (const Refusal& refusal) {
+    EXPECT_EQ(refusal.kind(), kind) << refusal.what();
+    if (text != nullptr) *text = refusal.what();
+    return refusal.reasons();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return {};
+}
+
+struct BadField {
+  const char* what;
+  Change change;
+  std::string field, value, rule, fix;
+};
+
+TEST(AttentionPagedProblem, NamesEachThingThatIsWrongOnce) {
+  const BadField cases[] = {
+      {"lengths", [](auto& p) { p.has_kv_lengths = false; }, "has_kv_lengths", "false",
+       "true with pages: kv_lengths says how many keys each sequence has",
+       "Set it, and pass kv_lengths."},
+      {"negative size", [](auto& p) { p.page_size = -16; }, "page_size", "-16", "1 to 536870912",
+       "0 stands for no pages."},
+      {"many pages", [](auto& p) { p.num_pages = std::int64_t{1} << 31; }, "num_pages",
+       "2147483648", "0 to 2147483647", "Larger pages need fewer."},
+      {"few pages", [](auto& p) { p.max_pages = 18; }, "max_pages", "18",
+       "at least 19, the pages of 16 that kv_len = 300 keys need", ""},
+      {"stride", [](auto& p) { p.table_stride = -1; }, "table_stride", "-1",
+       "0 to 1152921504606846976", "0 stands for max_pages."},
+      {"packed keys", [](auto& p) { p.total_kv = 900; }, "total_kv", "900",
+       "0 with pages: num_pages says how many rows there are", "Leave it out."},
+      {"pages without a size", [](auto& p) { p.page_size = 0, p.total_kv = 900, p.max_pages = 0; },
+       "num_pages", "64", "0 without pages", "Set page_size?"},
+      {"table without a size", [](auto& p) { p.page_size = 0, p.total_kv = 900, p.num_pages = 0; },
+       "max_pages", "19", "0 without pages", "Set page_size?"},
+  };
+  for (const BadField& bad : cases) {
+    SCOPED_TRACE(bad.what);
+    const auto reasons =
+        reasons_against(h200(), changed(kPaged, bad.change), ErrorKind::kInvalidArgument);
+    ASSERT_EQ(reasons.size(), 1u);
+    EXPECT_EQ(reasons[0].field, bad.field);
+    EXPECT_EQ(reasons[0].value, bad.value);
+    EXPECT_EQ(reasons[0].rule, bad.rule);
+    EXPECT_EQ(reasons[0].fix, bad.fix);
+  }
+}
+TEST(AttentionPagedProblem, NamesAllThatIsWrong) {
+  const AttentionProblem p =
+      changed(kPaged, [](auto& x) { x.has_kv_lengths = false, x.num_pages = -1, x.total_kv = 1; });
+  const auto field = [](const char* name) { return Field(&Reason::field, name); };
+  EXPECT_THAT(reasons_against(h200(), p, ErrorKind::kInvalidArgument),
+              ElementsAre(field("total_kv"), field("num_pages"), field("has_kv_lengths")));
+}
+
+class AttentionPagedPlan : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
+  }
+  // The text, in which `reason` stands once; every kernel has one reason.
+  static void expect_refused(const device::DeviceInfo& device, const AttentionProblem& p,
+                             const std::string& reason, const std::string& remedy) {
+    std::string text;
+    const auto reasons = reasons_against(device, p, ErrorKind::kUnsupported, &text);
+    const std::size_t at = text.find(reason);
+    ASSERT_NE(at, std::string::npos) << text;
+    EXPECT_EQ(text.find(reason, at + 1), std::string::npos) << text;
+    EXPECT_TRUE(text.ends_with(remedy)) << text;
+    EXPECT_EQ(reasons.size(), attention_kernels_for(device.compute_capability).size());
+    EXPECT_THAT(reasons, Each(Field(&Reason::field, "kernel")));
+  }
+};
+
+TEST_F(AttentionPagedPlan, IsTakenByTheOneKernelForIt) {
+  EXPECT_EQ(make_attention_plan(h200(), kPaged).kernel, "k6_pages");
+  const auto without_pages = [](auto& p) {
+    p.page_size = p.num_pages = p.max_pages = 0, p.total_kv = 900;
+  };
+  EXPECT_EQ(make_attention_plan(h200(), changed(kPaged, without_pages)).kernel, "k6_pages")
+      << "lengths on the device";
+  const AttentionProblem plain =
+      changed(changed(kPaged, without_pages), [](auto& p) { p.has_kv_lengths = false; });
+  EXPECT_THAT(make_attention_plan(h200(), plain).to_string(),
+              HasSubstr("not k6_pages: it is for keys in pages and lengths on the device"));
+}
+TEST_F(AttentionPagedPlan, SaysWhatNoKernelDoes) {
+  const std::string gather =
+      "Pages and lengths on the device are read on Hopper (sim:h200): gather the keys and pack "
+      "them, or take decode attention, which reads pages for up to 16 queries.";
+  expect_refused(b200(), kPaged, "does not support keys in pages", gather);
+  const AttentionProblem lengths = changed(
+      kPaged, [](auto& p) { p.page_size = p.num_pages = p.max_pages = 0, p.total_kv = 900; });
+  expect_refused(b200(), lengths, "does not support lengths that only the device knows", gather);
+  expect_refused(h200(), changed(kPaged, [](auto& p) { p.head_dim = 96; }),
+                 "k6_pages: exists for head_dim 64, 128, 256", gather);
+  expect_refused(
+      h200(), changed(kPaged, [](auto& p) { p.dtype = DType::kF8_E4M3; }),
+      "does not support operands of e4m3",
+      "Pages and lengths on the device are read as bf16 or f16: convert, or take decode attention, "
+      "which reads caches of e4m3 for up to 16 queries.");
+}
+TEST_F(AttentionPagedPlan, ANamedKernelSaysWhatItLacks) {
+  for (const AttentionKernel& kernel : hopper_attention_kernels()) {
+    if (kernel.has_pages || kernel.find_variant(128) == nullptr) continue;
+    const AttentionProblem p = changed(kPaged, [&](auto& x) {
+      x.kernel = kernel.name;
+      x.dtype = DType::kBF16;
+    });
+    std::string text;
+    const auto reasons = reasons_against(h200(), p, ErrorKind::kUnsupported, &text);
+    ASSERT_EQ(reasons.size(), 1u) << kernel.name;
+    EXPECT_EQ(reasons[0].value, kernel.name);
+    // What the early rungs lack first is named first.
+    if (kernel.features & kPackedSequences) {
+      EXPECT_EQ(reasons[0].rule, "does not support keys in pages") << kernel.name;
+    }
+    EXPECT_THAT(text, HasSubstr("Possible here: k6_pages."));
+  }
+}
+TEST_F(AttentionPagedPlan, AsksForItsAddresses) {
+  const AttentionProblem p = changed(kPaged, [](auto& x) { x.has_q_lengths = true; });
+  const AttentionPlan plan = make_attention_plan(h200(), p);
+  char* const address = reinterpret_cast<char*>(std::uintptr_t{4096});
+  const auto* const lengths = reinterpret_cast<const std::int32_t*>(address);
+  const AttentionArguments all = {.q = address,
+                                  .k = address,
+                                  .v = address,
+                                  .out = address,
+                                  .cu_q = lengths,
+                                  .workspace = address,
+                                  .q_lengths = lengths,
+                                  .kv_lengths = lengths,
+                                  .block_table = lengths};
+  EXPECT_NO_THROW(check_attention_arguments(plan, all)) << "cu_kv is not needed";
+  const auto message = [&](auto change) -> std::string {
+    AttentionArguments a = all;
+    change(a);
+    try {
+      check_attention_arguments(plan, a);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kInvalidArgument);
+      return error.what();
+    }
+    return "nothing was thrown";
+  };
+  const auto is_null = [](const char* name) {
+    return AllOf(HasSubstr(fmt::format("the address of {} is null", name)), Not(HasSubstr("\n")));
+  };
+  EXPECT_THAT(message([](auto& a) { a.cu_q = nullptr; }), is_null("cu_q"));
+  EXPECT_THAT(message([](auto& a) { a.q_lengths = nullptr; }), is_null("q_lengths"));
+  EXPECT_THAT(message([](auto& a) { a.kv_lengths = nullptr; }), is_null("kv_lengths"));
+  EXPECT_THAT(message([](auto& a) { a.block_table = nullptr; }), is_null("block_table"));
+}
+
+}  // namespace
+}  // namespace tilewright::ops

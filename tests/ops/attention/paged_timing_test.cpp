@@ -1,0 +1,46 @@
+// Attention over keys in pages with copies done at once, late and at random, under `strict`: some
+// of its tests once more, each in a process of its own.
+#include "tests/device/rerun.h"
+
+#include <string>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace tilewright {
+namespace {
+
+struct PagedTiming {
+  const char* copies;
+  int sms;  ///< few: a CTA takes one tile after another
+};
+
+class PagedTimingTest : public ::testing::TestWithParam<std::tuple<PagedTiming, const char*>> {};
+
+TEST_P(PagedTimingTest, HasNoFindings) {
+  const auto& [timing, test] = GetParam();
+  expect_pass_again(fmt::format("TILEWRIGHT_SIM_SMS={} TILEWRIGHT_SIM_CHECK=all,strict "
+                                "TILEWRIGHT_SIM_ASYNC={} TILEWRIGHT_SIM_SEED=5",
+                                timing.sms, timing.copies),
+                    fmt::format("SimTest/AttentionPagedTest.{}/h200", test));
+}
+
+using PagedTimingCase = std::tuple<PagedTiming, const char*>;
+
+std::string paged_timing_name(const ::testing::TestParamInfo<PagedTimingCase>& info) {
+  const auto& [timing, test] = info.param;
+  return fmt::format("{}_{}_{}", test, timing.copies, timing.sms);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    SimTest, PagedTimingTest,
+    ::testing::Combine(::testing::Values(PagedTiming{"eager", 2}, PagedTiming{"late", 2},
+                                         PagedTiming{"random", 2}),
+                       // Parts copied by warps and by one thread; lengths and pages of no sense.
+                       ::testing::Values("CopiedByWarpsAndByOneThread", "LengthsOfQueries",
+                                         "PagesThatAreNotThereAreZeros")),
+    paged_timing_name);
+
+}  // namespace
+}  // namespace tilewright
