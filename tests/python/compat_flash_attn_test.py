@@ -95,8 +95,10 @@ def test_e4m3_with_scales_of_any_strides():
     close(out, reference.attention(*wide)[0], 0.2)
 
 
-@pytest.mark.parametrize("causal", [False, True])
-def test_varlen_with_rows_that_are_not_in_use(causal):
+@pytest.mark.parametrize("causal, device", [(False, "sim:h200"), (True, "sim:h200"), (True, "sim:b200")])
+def test_varlen_with_rows_that_are_not_in_use(causal, device):
+    """A kernel of Hopper's reads the lengths; elsewhere the rows in use are packed, and counted."""
+    tilewright.torch.set_device(device)
     q, k, v = (x[0] for x in operands(b=1))
     cu_q, cu_k, used_q, used_k = i32([0, 7, 7, 20]), i32([0, 11, 20, 33]), i32([5, 0, 13]), i32([9, 9, 0])
     q[5:7] = k[9:11] = v[9:11] = torch.nan
@@ -106,9 +108,19 @@ def test_varlen_with_rows_that_are_not_in_use(causal):
     close(out[None, :5], expected[0], LIMIT)
     close(lse[None, :, :5], expected[1], 1e-5)
     assert not out[5:].any() and (lse[:, 5:] == -torch.inf).all()
-    assert compat.stats() == {"seqused": 2}
+    if place() == "cpu":
+        assert compat.stats() == ({} if device == "sim:h200" else {"seqused": 2})
     plain = fa.flash_attn_varlen_func(q[7:], k[:9], v[:9], i32([0, 13]), i32([0, 9]), 13, 9, causal=causal)
     close(plain[None], reference.attention(q[None, 7:], k[None, :9], v[None, :9], causal=causal)[0], LIMIT)
+
+
+def test_varlen_of_e4m3_is_packed_and_counted():
+    q, k, v = (x[0].to(E4M3) for x in operands(b=1))
+    given = (i32([0, 20]), i32([0, 33]), 20, 33)
+    out = fa.flash_attn_varlen_func(q, k, v, *given, seqused_k=i32([30]))
+    wide = (x.double()[None] for x in (q, k[:30], v[:30]))
+    close(out[None], reference.attention(*wide)[0], 0.2)
+    assert compat.stats() == {"seqused": 1}
 
 
 def test_qkvpacked_takes_views():
@@ -143,6 +155,63 @@ def test_kvcache_by_index(options, is_paged):
     expected = reference.decode(q, k[index.long()], v[index.long()], lengths, **known)
     close(found[0], expected[0], LIMIT)
     close(found[1], expected[1], 1e-5)
+
+
+MASKS = [{}, {"causal": True}, {"window_size": (6, 3)}, {"softcap": 4.0}]
+
+
+@pytest.mark.parametrize("options", MASKS, ids=str)
+@pytest.mark.parametrize("way", ["pages", "caches", "index"])
+def test_kvcache_with_more_queries_than_decode_takes(options, way):
+    q, k, v = bf16(2, 19, 4, 64), bf16(3, 40, 2, 64, seed=1), bf16(3, 40, 2, 64, seed=2)
+    lengths, caches, given = i32([33, 20]), (k, v), {}
+    if way == "pages":
+        caches = k.view(15, 8, 2, 64), v.view(15, 8, 2, 64)
+        given = {"page_table": torch.arange(10, dtype=torch.int32, device=place()).view(2, 5)}
+    elif way == "index":
+        given = {"cache_batch_idx": i32([0, 1])}
+    else:
+        caches = k[:2], v[:2]
+    out, lse, *_ = fa.flash_attn_with_kvcache(q, *caches, cache_seqlens=lengths, return_softmax_lse=True, **given,
+                                              **options)
+    known = {"causal": options.get("causal", False), "softcap": options.get("softcap", 0.0),
+             "window": options.get("window_size", (-1, -1))}
+    expected = reference.decode(q, k, v, lengths, **known)
+    close(out, expected[0], LIMIT)
+    close(lse, expected[1], 1e-5)
+    assert compat.stats() == {}
+
+
+@pytest.mark.parametrize("d", [64, 96])
+@pytest.mark.parametrize("is_paged", [True, False])
+def test_kvcache_with_packed_queries(is_paged, d):
+    """Parts of prompts and sequences that decode in one call; other head sizes are padded, and counted."""
+    q, k, v = bf16(24, 4, d), bf16(3, 40, 2, d, seed=1), bf16(3, 40, 2, d, seed=2)
+    cu, lengths, caches, table = [0, 1, 21, 24], [33, 20, 40], (k, v), None
+    if is_paged:
+        caches = k.view(15, 8, 2, d), v.view(15, 8, 2, d)
+        table = torch.arange(15, dtype=torch.int32, device=place()).view(3, 5)
+    given = {"cache_seqlens": i32(lengths), "page_table": table, "cu_seqlens_q": i32(cu), "max_seqlen_q": 20}
+    out, lse, *_ = fa.flash_attn_with_kvcache(q, *caches, causal=True, return_softmax_lse=True, **given)
+    for b, n in enumerate(lengths):
+        rows = slice(cu[b], cu[b + 1])
+        expected = reference.attention(q[None, rows], k[b : b + 1, :n], v[b : b + 1, :n], causal=True)
+        close(out[None, rows], expected[0], LIMIT)
+        close(lse[None, :, rows], expected[1], 1e-5)
+    assert compat.stats() == ({} if d == 64 else {"head_dim": 3})
+    with pytest.raises(ValueError, match="max_seqlen_q goes with cu_seqlens_q"):
+        fa.flash_attn_with_kvcache(q, *caches, **{**given, "max_seqlen_q": None})
+
+
+def test_what_a_kernel_of_hopper_reads_is_refused_elsewhere_with_its_reason():
+    if place() != "cpu":
+        pytest.skip("the simulated B200")
+    q, k, v = operands(s=19, t=40)
+    tilewright.torch.set_device("sim:b200")
+    with pytest.raises(tilewright.Unsupported, match="does not support keys in pages") as error:
+        fa.flash_attn_with_kvcache(q, k, v, cache_seqlens=i32([33, 20]))
+    assert [reason.field for reason in error.value.reasons] == ["q.shape[1]"]
+    assert "call it for 16 of them at a time" in error.value.reasons[0].fix
 
 
 def test_kvcache_with_one_length_for_all():
@@ -210,9 +279,17 @@ def kvcache_refusals():
     lengths, new = i32([3, 4]), bf16(2, 2, 2, 64, seed=5)
     table = torch.ones(64, 16, device=place())
     yield "leftpad", {"cache_leftpad": lengths}, "cache_leftpad"
-    yield "packed queries", {"cu_seqlens_q": i32([0, 2, 4])}, "cu_seqlens_q"
-    yield "many queries", {"q": bf16(2, 17, 4, 64)}, "q.shape[1]"
-    yield "right window", {"q": bf16(2, 4, 4, 64), "window_size": (3, 1)}, "window_size[1]"
+    packed = {"q": bf16(4, 4, 64), "cu_seqlens_q": i32([0, 2, 4])}
+    yield "packed queries", {**packed, "k": new, "v": new}, "cu_seqlens_q"
+    yield "packed keys", {"cu_seqlens_k_new": i32([0, 2, 4])}, "cu_seqlens_k_new"
+    many = bf16(2, 17, 4, 64)
+    yield "many queries", {"q": many, "k": bf16(2, 17, 2, 64), "v": bf16(2, 17, 2, 64)}, "q.shape[1]"
+    yield "many turned queries", {"q": many, "rotary_cos": table, "rotary_sin": table}, "q.shape[1]"
+    codes = {name: bf16(2, 40, 2, 64).to(E4M3) for name in ("k_cache", "v_cache")}
+    yield "many queries of e4m3", {"q": many.to(E4M3), **codes}, "q.shape[1]"
+    yield "right window", {"q": bf16(2, 4, 4, 64), "window_size": (3, 1), "k": bf16(2, 4, 2, 64),
+                           "v": bf16(2, 4, 2, 64)}, "window_size[1]"
+    yield "int64 starts", {**packed, "cu_seqlens_q": i32([0, 2, 4]).long()}, "cu_seqlens_q"
     yield "other number of new keys", {"k": new[:, :1], "v": new[:, :1]}, "k.shape[1]"
     yield "not causal", {"k": new, "v": new, "rotary_cos": table, "rotary_sin": table}, "rotary_cos"
     yield "own offsets", {"k": new, "v": new, "rotary_cos": table, "rotary_sin": table, "causal": True,
@@ -324,6 +401,16 @@ others = [k.clone(), k.clone()]
 expected = fa.flash_attn_with_kvcache(q, *others, *new, cache_seqlens=lengths, causal=True)
 assert torch.equal(out, expected) and all(map(torch.equal, caches, others))
 ops = torch.ops.flash_attn_3
+many, used = torch.randn(2, 19, 4, 64).bfloat16(), torch.tensor([19, 4], dtype=torch.int32)
+out, lse, *rest = ops.fwd(many, k, k, seqused_q=used, seqused_k=lengths, is_causal=True)
+for b, (n, keys) in enumerate(((19, 17), (4, 31))):
+    right = fa.flash_attn_func(many[b:b+1, :n], k[b:b+1, :keys], k[b:b+1, :keys], causal=True)
+    torch.testing.assert_close(out[b:b+1, :n].float(), right.float(), rtol=0, atol=2e-2)
+    assert not out[b, n:].any() and (lse[b, :, n:] == -torch.inf).all() and lse[b, :, :n].isfinite().any()
+out, lse, *rest = ops.fwd(many, k, k, seqused_q=used)
+right = fa.flash_attn_func(many[1:, :4], k[1:], k[1:])
+torch.testing.assert_close(out[1:, :4].float(), right.float(), rtol=0, atol=2e-2)
+assert not out[1, 4:].any()
 assert ops.get_scheduler_metadata(2, 1, 40, 4, 2, 64, 64, torch.bfloat16, lengths).shape == (13,)
 assert ops.fwd_combine(torch.randn(2, 1, 1, 1, 64), torch.randn(2, 1, 1, 1))[0].shape == (1, 1, 1, 64)
 try:

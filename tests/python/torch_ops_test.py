@@ -64,6 +64,16 @@ def decode(seed=0):
     return call
 
 
+def paged(seed=0):
+    q, k, v = bf16(25, 4, 64, seed=seed), bf16(6, 8, 2, 64, seed=1), bf16(6, 8, 2, 64, seed=2)
+    table = i32([[5, 0, 3], [1, 4, 2]])
+    lengths, cu_q = i32([24, 17]), i32([0, 1, 25])
+    inputs = (q, k, v, table, None, lengths, cu_q, None, None, 24, 0, *AUTO)
+    return lambda: (ops.attention_paged(*inputs, True),
+                    tt.attention_paged(q, k, v, page_table=table, kv_lengths=lengths, cu_q=cu_q, max_q=24,
+                                       return_lse=True))
+
+
 def sparse(seed=0):
     cache, indices, q = fp8_pages(4, 16, 0)[0], lists(1, 2, 8, rows=64), bf16(1, 2, 4, 512, seed=seed)
     inputs = (q, cache, indices, None, None, None, None, None, None, "auto", False)
@@ -102,7 +112,7 @@ def quantize(seed=0, format="nvfp4", scale=None):
 
 
 CALLS = {"attention": attention, "attention_out": attention_out, "attention_decode": decode,
-         "sparse_attention": sparse, "linear": linear, "moe": moe,
+         "attention_paged": paged, "sparse_attention": sparse, "linear": linear, "moe": moe,
          "moe_grouped": moe_grouped, "quantize": quantize,
          "quantize fp8": lambda seed=0: quantize(seed, "fp8_1x128"),
          "quantize scaled": lambda seed=0: quantize(seed, "nvfp4", 2.5)}

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.compiler import is_compiling
 
 from tilewright import Reason
-from tilewright.torch import _attention, _decode
+from tilewright.torch import _attention, _decode, _paged
 from tilewright.torch._context import Way, known_calls, places_of
 
 from ._common import count, fit, packed, reason, refuse, shape_of
@@ -90,10 +90,18 @@ def forward_reasons(
         rule = "queries and keys are both packed, or neither"
         reasons.append(reason(name, None, rule, f"pass {name}: arange(batch + 1) * length"))
     elif cu_seqlens_q is None and (seqused_q is not None or seqused_k is not None):
-        rule = "used lengths come with cu_seqlens_q and cu_seqlens_k"
-        fix = "pass both, or flash_attn_with_kvcache with cache_seqlens"
-        reasons.append(reason("seqused_q, seqused_k", "given", rule, fix))
+        if lacking := _lacking(q, k):
+            rule = f"used lengths without cu_seqlens_q and cu_seqlens_k are for {lacking}"
+            fix = "pass both, or flash_attn_with_kvcache with cache_seqlens"
+            reasons.append(reason("seqused_q, seqused_k", "given", rule, fix))
     return reasons
+
+
+def _lacking(q: Tensor, k: Tensor, head_dim: int | None = None) -> str:
+    """What reads pages, and lengths on the device, and why it does not here; empty if it does."""
+    width = q.shape[-1] if head_dim is None else head_dim
+    found = _paged.reasons_against(q.device, q.dtype, q.shape[-2], k.shape[-2], width)
+    return f"kernel k6_pages, and kernel {found[0].value} {found[0].rule}" if found else ""
 
 
 def forward(
@@ -135,6 +143,11 @@ def forward(
     descales = descales if q.dtype == _E4M3 else (None, None, None)
     cu_q, cu_k = packed(cu_seqlens_q), packed(cu_seqlens_k)
     scatter = None
+    if (seqused_q is not None or seqused_k is not None) and not _lacking(q, k):
+        sides = (int(window[0]), 0 if causal else int(window[1]))
+        options = (scale, causal, *sides, softcap)
+        cu = (cu_q, cu_k, max_seqlen_q, max_seqlen_k)
+        return _in_use(used, cu, packed(seqused_q), packed(seqused_k), out, options, return_lse)
     if cu_q is not None and cu_k is not None:
         if seqused_k is not None:
             rows, cu_k = _used_rows(cu_k, seqused_k, k.shape[0])
@@ -160,16 +173,45 @@ def forward(
     return result, lse
 
 
+def _in_use(
+    used: list[Tensor],
+    cu: tuple[Tensor | None, Tensor | None, int | None, int | None],
+    seqused_q: Tensor | None,
+    seqused_k: Tensor | None,
+    out: Tensor | None,
+    options: tuple[Any, ...],
+    return_lse: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """By a kernel that reads the lengths. Rows that are not in use get 0, and an lse of -inf."""
+    q, cu_q, cu_k = used[0], cu[0], cu[1]
+    sizes = tuple(int(n) if n is not None else 0 for n in cu[2:])
+    lse = None
+    if cu_q is not None and 0 in sizes and q.shape[0]:
+        raise ValueError("max_seqlen_q and max_seqlen_k go with cu_seqlens_q and cu_seqlens_k")
+    if seqused_q is not None:
+        out = torch.zeros(q.shape, dtype=q.dtype, device=q.device) if out is None else out.zero_()
+        shape = _attention._lse_shape(q)
+        lse = q.new_full(shape, -math.inf, dtype=torch.float32) if return_lse else None
+    given = (*used, None, seqused_q, seqused_k, cu_q, cu_k, None, out, lse, return_lse)
+    done = _paged.attend((*given, *sizes, *options, "auto"))
+    return done if return_lse else (done, None)
+
+
 def _wide(x: Tensor) -> Tensor:
     """x in a head size that the decode kernels have, with rows that they can read."""
     head_dim = x.shape[-1]
     if head_dim in HEAD_DIMS:
         return fit(x)
     count("head_dim")
-    width = next(size for size in HEAD_DIMS if size >= head_dim)
+    width = _width(head_dim)
     if x.dtype == _E4M3:
         return F.pad(x.view(torch.uint8), (0, width - head_dim)).view(_E4M3)
     return F.pad(x, (0, width - head_dim))
+
+
+def _width(head_dim: int) -> int:
+    """The head size that kernels for caches have for it."""
+    return next((size for size in HEAD_DIMS if size >= head_dim), head_dim)
 
 
 def _used_rows(cu: Tensor, used: Tensor, rows: int) -> tuple[Tensor, Tensor]:
@@ -221,6 +263,7 @@ def cache_reasons(
     page_table: Tensor | None = None,
     cu_seqlens_q: Tensor | None = None,
     cu_seqlens_k_new: Tensor | None = None,
+    seqused_q: Tensor | None = None,
     rotary_seqlens: Tensor | None = None,
     causal: bool = False,
     window: Any = (-1, -1),
@@ -236,18 +279,18 @@ def cache_reasons(
         cache_seqlens=lengths,
         cache_batch_idx=cache_batch_idx,
         page_table=page_table,
+        cu_seqlens_q=cu_seqlens_q,
+        seqused_q=seqused_q,
     )
-    if cu_seqlens_q is not None or cu_seqlens_k_new is not None:
-        rule = "packed queries over caches have no kernel"
-        fix = "pass q as [batch, tokens, heads, head_dim]"
-        reasons.append(reason("cu_seqlens_q", "given", rule, fix))
+    if cu_seqlens_k_new is not None:
+        rule = "packed new keys have no kernel"
+        fix = "write the keys to the cache before the call"
+        reasons.append(reason("cu_seqlens_k_new", "given", rule, fix))
         return reasons
-    queries = q.shape[1]
-    if queries > MAX_DECODE_QUERIES:
-        rule = f"at most {MAX_DECODE_QUERIES} queries over caches"
-        fix = "call it for 16 of them at a time, or flash_attn_varlen_func with whole k and v"
-        reasons.append(reason("q.shape[1]", queries, rule, fix))
-    if k is not None:
+    if beyond := _beyond_decode(q, cu_seqlens_q, seqused_q, causal, window):
+        if not reasons:
+            _paged_reasons(reasons, q, k_cache, k is not None or rotary_cos is not None, beyond)
+    elif k is not None:
         _append_reasons(reasons, q, k, rotary_cos is not None, causal, window)
     if rotary_cos is not None and rotary_seqlens is not None and rotary_seqlens is not lengths:
         rule = "positions count from cache_seqlens"
@@ -257,14 +300,41 @@ def cache_reasons(
         rule = "caches begin at their first key"
         fix = "move the keys, or enter the pages behind the padding in page_table"
         reasons.append(reason("cache_leftpad", shape_of(cache_leftpad), rule, fix))
-    right = 0 if causal else int(window[1])
-    if 0 < right < queries - 1:
-        rule = "no window to the right over caches"
-        reasons.append(reason("window_size[1]", right, rule, "0 with the queries one by one"))
     if num_splits > MAX_SPLITS:
         rule = f"at most {MAX_SPLITS} splits"
         reasons.append(reason("num_splits", num_splits, rule, "0: by the lengths"))
     return reasons
+
+
+def _beyond_decode(
+    q: Tensor, cu_seqlens_q: Tensor | None, seqused_q: Tensor | None, causal: bool, window: Any
+) -> tuple[str, object, str] | None:
+    """What decode attention does not have of a call over caches: field, value, what to do without."""
+    if cu_seqlens_q is not None:
+        return "cu_seqlens_q", "given", "pass q as [batch, tokens, heads, head_dim]"
+    if seqused_q is not None:
+        return "seqused_q", "given", "leave it out, and the results of other queries unread"
+    if q.shape[1] > MAX_DECODE_QUERIES:
+        fix = "call it for 16 of them at a time, or flash_attn_varlen_func with whole k and v"
+        return "q.shape[1]", q.shape[1], fix
+    right = 0 if causal else int(window[1])
+    if 0 < right < q.shape[1] - 1:
+        return "window_size[1]", right, "0 with the queries one by one"
+    return None
+
+
+def _paged_reasons(
+    reasons: list[Reason], q: Tensor, k_cache: Tensor, appends: bool, beyond: tuple[str, object, str]
+) -> None:
+    """Of calls that go to attention over pages."""
+    field, value, fix = beyond
+    what = "more than 16 queries, packed queries and windows to the right over caches"
+    if lacking := _lacking(q, k_cache, _width(q.shape[-1])):
+        reasons.append(reason(field, value, f"{what} are for {lacking}", fix))
+    elif appends:
+        rule = f"{what} come with keys that are in the cache, and are not turned"
+        fix = "turn q, and write the keys to the cache, before the call"
+        reasons.append(reason(field, value, rule, fix))
 
 
 def _append_reasons(
@@ -300,6 +370,9 @@ def with_cache(
     cache_seqlens: Tensor | int | None,
     cache_batch_idx: Tensor | None,
     page_table: Tensor | None,
+    cu_seqlens_q: Tensor | None = None,
+    seqused_q: Tensor | None = None,
+    max_seqlen_q: int | None = None,
     descales: tuple[Tensor | None, Tensor | None, Tensor | None],
     softmax_scale: float | None,
     causal: bool,
@@ -321,6 +394,8 @@ def with_cache(
         cache_seqlens=cache_seqlens,
         cache_batch_idx=cache_batch_idx,
         page_table=page_table,
+        cu_seqlens_q=cu_seqlens_q,
+        seqused_q=seqused_q,
         causal=causal,
         window=window,
         num_splits=num_splits,
@@ -334,6 +409,11 @@ def with_cache(
         page_table = _by_index(cache_batch_idx, page_table)
     left, right = int(window[0]), 0 if causal else int(window[1])
     scale = head_dim**-0.5 if softmax_scale is None else softmax_scale
+    if _beyond_decode(q, cu_seqlens_q, seqused_q, causal, window):
+        packing = (packed(cu_seqlens_q), packed(seqused_q), max_seqlen_q)
+        masking = (scale, causal, left, right, softcap)
+        caches = (k_cache, v_cache)
+        return _over_pages(q, caches, cache_seqlens, page_table, packing, out, masking, return_lse)
     options = (scale, causal or right == 0, -1 if left >= room - 1 else left, softcap)
     scales: tuple[Tensor | None, Tensor | None] = (None, None)
     if q.dtype == _E4M3:
@@ -351,11 +431,48 @@ def with_cache(
     new = (None if k is None else fit(k), None if v is None else fit(v))
     is_plain = head_dim in HEAD_DIMS
     given: tuple[Any, ...]
-    given = (_wide(q), *caches, _lengths(cache_seqlens, q, k_cache, room), _table(page_table), *new)
+    given = (_wide(q), *caches, _lengths(cache_seqlens, q.shape[0], k_cache, room), _table(page_table), *new)
     given += (*turning, None, *scales, out if is_plain else None, None, return_lse)
     given += (rotary_interleaved, *options, max(num_splits, 0), "auto")
     done = _decode.decode(given, Way(cache_calls, known if is_plain else (), _CACHE))
     result, lse = done if return_lse else (done, None)
+    if result.shape[-1] != head_dim:
+        result = result[..., :head_dim]
+        result = result if out is None else out.copy_(result)
+    return result, lse
+
+
+def _over_pages(
+    q: Tensor,
+    caches: tuple[Tensor, Tensor],
+    cache_seqlens: Tensor | int | None,
+    page_table: Tensor | None,
+    packing: tuple[Tensor | None, Tensor | None, int | None],
+    out: Tensor | None,
+    options: tuple[Any, ...],
+    return_lse: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """Packed queries, or more than decode attention takes. Rows that are not in use get 0, and -inf."""
+    cu_q, used_q, max_q = packing
+    if cu_q is not None and max_q is None:
+        raise ValueError("max_seqlen_q goes with cu_seqlens_q")
+    batch, size = q.shape[0] if cu_q is None else cu_q.shape[0] - 1, caches[0].shape[1]
+    if cu_q is not None and page_table is None:  # a sequence is a page
+        page_table = torch.arange(batch, dtype=torch.int32, device=q.device)[:, None]
+    room = size * (1 if page_table is None else page_table.shape[1])
+    lengths = _lengths(cache_seqlens, batch, caches[0], room)
+    head_dim, q = q.shape[-1], _wide(q)
+    given: tuple[Any, ...]
+    given = (q, _wide(caches[0]), _wide(caches[1]), _table(page_table), used_q, lengths, cu_q, None)
+    result, lse = out if head_dim in HEAD_DIMS else None, None
+    if used_q is not None:
+        result = torch.zeros_like(q) if result is None else result.zero_()
+        shape = _attention._lse_shape(q)
+        lse = q.new_full(shape, -math.inf, dtype=torch.float32) if return_lse else None
+    given = (*given, None, result, lse, return_lse, max_q or q.shape[1], 0)
+    done = _paged.attend((*given, *options, "auto"))
+    result, lse = done if return_lse else (done, None)
+    assert result is not None
     if result.shape[-1] != head_dim:
         result = result[..., :head_dim]
         result = result if out is None else out.copy_(result)
@@ -373,13 +490,13 @@ def _table(page_table: Tensor | None) -> Tensor | None:
     return packed(page_table)
 
 
-def _lengths(given: Tensor | int | None, q: Tensor, cache: Tensor, room: int) -> Tensor:
+def _lengths(given: Tensor | int | None, batch: int, cache: Tensor, room: int) -> Tensor:
     if isinstance(given, Tensor):
         lengths = packed(given)
         assert lengths is not None
         return lengths
     number = room if given is None else given
-    return torch.full((q.shape[0],), number, dtype=torch.int32, device=cache.device)
+    return torch.full((batch,), number, dtype=torch.int32, device=cache.device)
 
 
 def _cache_descales(

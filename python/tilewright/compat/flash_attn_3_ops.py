@@ -153,6 +153,8 @@ def _fwd(
             cache_batch_idx=kv_batch_idx,
             cache_leftpad=leftpad_k,
             page_table=page_table,
+            seqused_q=seqused_q,
+            max_seqlen_q=max_seqlen_q,
             cu_seqlens_k_new=cu_seqlens_k_new,
             rotary_seqlens=_same(seqlens_rotary, seqused_k),
             rotary_interleaved=is_rotary_interleaved,

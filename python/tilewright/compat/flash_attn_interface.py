@@ -95,7 +95,8 @@ def flash_attn_varlen_func(
 ) -> Any:
     """[rows, heads, head_dim] each; the result, or it and the lse [heads, rows].
 
-    With seqused_q or seqused_k the rows in use are packed first, which copies them.
+    seqused_q and seqused_k are read by the kernel: bfloat16 and float16 on Hopper, with a head size of
+    64, 128 or 256. Elsewhere the rows in use are packed first, which copies them.
     """
     out, lse = forward(
         "flash_attn_varlen_func",
@@ -191,8 +192,11 @@ def flash_attn_with_kvcache(
     sm_margin: int = 0,
     return_softmax_lse: bool = False,
 ) -> Any:
-    """Up to 16 queries over caches; k and v are written behind the keys that are there.
+    """Queries over caches; up to 16 of each sequence may come with keys and values, k and v, that are
+    written behind those that are there.
 
+    More than 16 queries, packed ones (cu_seqlens_q with max_seqlen_q) and windows to the right are
+    for attention over pages: bfloat16 and float16 on Hopper.
     With return_softmax_lse four values, as the peer has: the result, the lse, and two empty
     tensors in place of partial results.
     """
@@ -219,6 +223,7 @@ def flash_attn_with_kvcache(
         cache_leftpad=cache_leftpad,
         page_table=page_table,
         cu_seqlens_q=cu_seqlens_q,
+        max_seqlen_q=max_seqlen_q,
         cu_seqlens_k_new=cu_seqlens_k_new,
         rotary_seqlens=rotary_seqlens,
         descales=(q_descale, k_descale, v_descale),
@@ -304,7 +309,7 @@ _CALLS: dict[str, tuple[Callable[..., list[Reason]], tuple[str, ...]]] = {
         cache_reasons,
         ("q", "k_cache", "v_cache", "k", "v", "qv", "rotary_cos", "cache_seqlens")
         + ("cache_batch_idx", "cache_leftpad", "page_table", "cu_seqlens_q", "cu_seqlens_k_new")
-        + ("rotary_seqlens", "causal", "attention_chunk", "num_splits"),
+        + ("seqused_q", "rotary_seqlens", "causal", "attention_chunk", "num_splits"),
     ),
 }
 

@@ -8,15 +8,12 @@ device has a kernel for that, and else over keys that are gathered from their pa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
-import tilewright
 import tilewright.torch as ops
-from tilewright._errors import Unsupported
-from tilewright.torch._context import DTYPES, Entry, make, signature, strides, table, workspace
+from tilewright.torch._paged import reasons_against
 
 #: Queries of a sequence that decode attention takes.
 MAX_DECODE = 16
@@ -261,63 +258,27 @@ class _Call:
     def over_pages(self, part: _Part) -> bool:
         """Packed attention that reads the pages; False where no kernel does."""
         assert self.caches is not None
-        q, (k, v), out, mask = self.q, self.caches, self.out, self.mask
-        sums = None if self.lse is None else self.lse.new_empty(self.lse.shape[::-1])
-        key = ("paged", signature(q, k, v, part.pages, out, self.sink, sums), part.max_q, mask)
-        entry: Entry | None | bool = table.get(key)
-        if entry is None:
-            problem = self._paged_problem(part)
-            try:
-                entry = table.add(key, make(tilewright.Attention, q.device, problem))
-            except Unsupported:
-                entry = table.add(key, False)
-        if not isinstance(entry, Entry):
+        (k, v), mask, q = self.caches, self.mask, self.q
+        if reasons_against(q.device, k.dtype, q.shape[1], k.shape[2], q.shape[2]):
             return False
-        entry.run(
-            q=q,
-            k=k,
-            v=v,
-            out=out,
-            lse=sums,
-            sink=self.sink,
-            cu_q=part.cu_q,
+        done = ops.attention_paged(
+            q,
+            k,
+            v,
+            page_table=part.pages,
             kv_lengths=part.lengths,
-            block_table=part.pages,
-            workspace=workspace(entry, q.device),
+            cu_q=part.cu_q,
+            max_q=part.max_q,
+            scale=mask.scale,
+            causal=mask.causal,
+            window=mask.window,
+            softcap=mask.softcap,
+            sink=self.sink,
+            out=self.out,
+            return_lse=self.lse is not None,
         )
-        self._keep(sums)
+        self._keep(None if self.lse is None else done[1])
         return True
-
-    def _paged_problem(self, part: _Part) -> dict[str, Any]:
-        assert self.caches is not None
-        (k, v), mask = self.caches, self.mask
-        return {
-            "dtype": DTYPES[self.q.dtype],
-            "batch": part.lengths.shape[0],
-            "heads": self.q.shape[1],
-            "kv_heads": k.shape[2],
-            "q_len": part.max_q,
-            "kv_len": part.pages.shape[1] * k.shape[1],
-            "head_dim": self.q.shape[2],
-            "scale": mask.scale,
-            "causal": mask.causal,
-            "window_left": mask.window[0],
-            "window_right": mask.window[1],
-            "softcap": mask.softcap,
-            "has_sink": self.sink is not None,
-            "has_lse": self.lse is not None,
-            "is_packed": True,
-            "has_kv_lengths": True,
-            "total_q": self.q.shape[0],
-            "page_size": k.shape[1],
-            "num_pages": k.shape[0],
-            "max_pages": part.pages.shape[1],
-            "table_stride": part.pages.stride(0),
-            "q_strides": strides(self.q),
-            "k_strides": strides(k),
-            "v_strides": strides(v),
-            "out_strides": strides(self.out),
-        }
 
     def packed(self, part: _Part, k: Tensor, v: Tensor, cu_kv: Tensor, max_kv: int) -> None:
         """Over keys and values that lie one sequence behind the other."""

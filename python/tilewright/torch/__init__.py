@@ -9,6 +9,7 @@ from ._context import set_device
 from ._decode import attention_decode
 from ._linear import Linear
 from ._moe import Moe
+from ._paged import attention_paged
 from ._quantize import Quantized, quantize
 from ._sparse import sparse_attention
 from ._weights import Weight
@@ -20,6 +21,7 @@ __all__ = [
     "Weight",
     "attention",
     "attention_decode",
+    "attention_paged",
     "attention_varlen",
     "quantize",
     "set_device",

@@ -92,22 +92,42 @@ def attention_varlen(
     q_descale: Tensor | None = None,
     k_descale: Tensor | None = None,
     v_descale: Tensor | None = None,
+    q_lengths: Tensor | None = None,
+    kv_lengths: Tensor | None = None,
     out: Tensor | None = None,
     return_lse: bool = False,
     kernel: str = "auto",
 ) -> Any:
     """attention() of packed sequences: q [rows, heads, d], k and v [rows, kv_heads, d].
 
-    cu_q, cu_kv  int32 [batch + 1]: the row at which each sequence begins, and the end
-    max_q        at least the longest sequence's queries; max_kv its keys
+    cu_q, cu_kv            int32 [batch + 1]: the row at which each sequence begins, and the end
+    max_q                  at least the longest sequence's queries; max_kv its keys
+    q_lengths, kv_lengths  int32 [batch]: queries and keys in use, the first of each sequence's rows,
+                           read on the device; rows of results behind them are not written. Of
+                           bfloat16 and float16 on Hopper
     The lse is [heads, rows].
     """
+    if q_lengths is not None or kv_lengths is not None:
+        return _attend_lengths(
+            (q, k, v, None, q_lengths, kv_lengths, cu_q, cu_kv, sink, out, None, return_lse)
+            + (max_q, max_kv, scale, causal, *window, softcap, kernel),
+            (q_descale, k_descale, v_descale),
+        )
     given: tuple[Any, ...]
     given = (q, k, v, sink, cu_q, cu_kv, q_descale, k_descale, v_descale, out, None, return_lse)
     given += (max_q, max_kv, scale, causal, *window, softcap, kernel)
     if not is_compiling() and (done := _calls.run(*given)) is not None:
         return done
     return attend(given)
+
+
+def _attend_lengths(given: tuple[Any, ...], scales: tuple[Tensor | None, ...]) -> Any:
+    from . import _paged
+
+    names = ("q_descale", "k_descale", "v_descale")
+    for name, scale in zip(names, scales, strict=True):
+        require(scale is None, f"{name} beside q_lengths or kv_lengths: expected operands of 16 bits")
+    return _paged.attend(given)
 
 
 def require_dims(q: Tensor, dims: int, shape: str) -> None:

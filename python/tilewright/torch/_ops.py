@@ -109,7 +109,7 @@ def define(
 _DIMS = {
     **dict.fromkeys(("k_cache", "v_cache"), (4,)),
     **dict.fromkeys(("page_table", "rotary_cos", "rotary_sin", "ids"), (2,)),
-    **dict.fromkeys(("cu_q", "cu_kv"), (1,)),
+    **dict.fromkeys(("cu_q", "cu_kv", "q_lengths", "kv_lengths"), (1,)),
     **dict.fromkeys(("cache", "extra_cache"), (2, 3, 4)),
     **dict.fromkeys(("k", "v"), (3, 4)),
 }
@@ -117,7 +117,8 @@ _DIMS = {
 
 def _named(kernel: Callable[..., Any], operator: Any, name: str) -> Callable[..., Any]:
     """Names what torch takes and kernels do not: None for a tensor that is not optional, a tensor too flat."""
-    dims = _DIMS | {"q": (3, 4) if name in ("attention", "attention_out") else (4,)}
+    is_packed = name.removesuffix("_out") in ("attention", "attention_paged")
+    dims = _DIMS | {"q": (3, 4) if is_packed else (4,)}
     checked = [
         (i, argument.name, dims.get(argument.name), str(argument.real_type) == "Tensor")
         for i, argument in enumerate(operator._schema.arguments)

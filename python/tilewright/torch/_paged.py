@@ -1,0 +1,337 @@
+"""Attention of any number of queries over keys in pages, and with lengths that only the device knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.compiler import is_compiling
+
+import tilewright
+from tilewright import Reason
+
+from ._attention import _empty_out, _lse_shape
+from ._context import (
+    DTYPES,
+    Entry,
+    Way,
+    describe,
+    device_of,
+    expect_tensors,
+    have_no_gradient,
+    is_direct,
+    known_calls,
+    make,
+    places_of,
+    require,
+    require_operand,
+    signature,
+    strides,
+    table,
+    workspace,
+)
+from ._ops import Done, define, known
+
+_INPUTS = (
+    "Tensor q, Tensor k, Tensor v, Tensor? page_table, Tensor? q_lengths, Tensor? kv_lengths, "
+    "Tensor? cu_q, Tensor? cu_kv, Tensor? sink, SymInt max_q, SymInt max_kv, float? scale, "
+    "bool causal, SymInt window_left, SymInt window_right, float softcap, str kernel"
+)
+
+
+def attention_paged(
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    *,
+    page_table: Tensor,
+    kv_lengths: Tensor,
+    cu_q: Tensor | None = None,
+    max_q: int | None = None,
+    q_lengths: Tensor | None = None,
+    scale: float | None = None,
+    causal: bool = False,
+    window: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    sink: Tensor | None = None,
+    out: Tensor | None = None,
+    return_lse: bool = False,
+    kernel: str = "auto",
+) -> Any:
+    """attention() of q over keys in pages: parts of prompts and sequences that decode, in one call.
+
+    q                 [rows, heads, d] with cu_q, or [b, s, heads, d]; bfloat16 or float16
+    k_cache, v_cache  [pages, page_size, kv_heads, d] of q's dtype
+    page_table        int32 [b, max_pages]: key j of a sequence is row j % page_size of page
+                      page_table[b, j / page_size]; one that names no page stands for zeros
+    kv_lengths        int32 [b]: keys of each sequence, read on the device
+    cu_q              int32 [b + 1]: the row of q at which each sequence begins, and the end
+    max_q             at least the longest sequence's queries; needed with cu_q
+    q_lengths         int32 [b]: queries of each, the first of those that there is room for; rows of
+                      out and lse behind them are not written
+
+    The last query of a sequence stands at its last key. The lse is [heads, rows], or [b, heads, s].
+    Nothing waits for the device, and a CUDA graph of the call serves other lengths and pages.
+    """
+    if max_q is None and isinstance(q, Tensor):
+        require(cu_q is None, "max_q is None; with cu_q, expected the longest sequence's queries or more")
+        max_q = q.shape[1] if q.dim() == 4 else 0
+    given: tuple[Any, ...]
+    given = (q, k_cache, v_cache, page_table, q_lengths, kv_lengths, cu_q, None, sink, out, None)
+    given += (return_lse, max_q, 0, scale, causal, *window, softcap, kernel)
+    if not is_compiling() and (done := _calls.run(*given)) is not None:
+        return done
+    require(page_table is not None, "page_table is None; expected int32 [batch, pages of a sequence]")
+    return attend(given)
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def reasons_against(
+    device: torch.device, dtype: torch.dtype, heads: int, kv_heads: int, head_dim: int
+) -> tuple[Reason, ...]:
+    """Why no kernel there reads keys in pages, or lengths on the device; empty if one does.
+
+    One reason: that of the kernel for it, or on devices that have none what the others lack.
+    """
+    key = ("reads pages", device, dtype, heads, kv_heads, head_dim)
+    found: tuple[Reason, ...] | None = table.get(key)
+    if found is None:
+        on = "h200" if device.type == "meta" else device_of(device)
+        problem = {"heads": heads, "kv_heads": kv_heads, "head_dim": head_dim, "scale": 1.0}
+        problem |= {"page_size": 16, "num_pages": 1, "max_pages": 1, "has_kv_lengths": True}
+        answer = tilewright.can_implement(
+            "Attention", on, dtype=DTYPES.get(dtype, "f32"), q_len=1, kv_len=16, **problem
+        )
+        own = [reason for reason in answer.reasons if reason.value == "k6_pages"]
+        lacking = [reason for reason in answer.reasons if "pages" in reason.rule]
+        found = table.add(key, tuple((own or lacking or answer.reasons)[:1]))
+    return found
+
+
+#: Tensors of a call, results last.
+_TENSORS = places_of("q k v block_table q_lengths kv_lengths cu_q cu_kv sink out lse")
+_WITHOUT_LSE = {name: at for name, at in _TENSORS.items() if name != "lse"}
+_NAMES = "q k v page_table q_lengths kv_lengths cu_q cu_kv sink out lse"
+_calls = known_calls(len(_TENSORS))
+
+
+def attend(given: tuple[Any, ...]) -> Any:
+    """A call that is not known; from now on it is.
+
+    k and v are [pages, page_size, kv_heads, d] with page_table, and else [rows, kv_heads, d] with
+    cu_kv, or [b, t, kv_heads, d]. A given lse is written where there are queries.
+    """
+    q, k, v, *_, sink, out, lse, return_lse = given[:12]
+    expect_tensors(_NAMES, given, 3)
+    _require_rows(q, given[6])
+    direct = is_direct(q, k, v) and (sink is None or have_no_gradient(sink))
+    args = (*given[:9], *given[12:])
+    if not direct and out is None and lse is None:
+        out, lse = _paged_op(*args, return_lse)
+        return (out, lse) if return_lse else out
+    out = _empty_out(q) if out is None else out
+    if return_lse and lse is None:
+        lse = q.new_empty(_lse_shape(q), dtype=torch.float32)
+    if not direct:
+        _paged_out_op(*args, out, lse)
+        return (out, lse) if return_lse else out
+    run: Any = _paged_into
+    if entry := run(*args, out, lse):
+        Way(_calls, given, _TENSORS).remember(entry, {"out": out, "lse": lse})
+    return (out, lse) if return_lse else out
+
+
+def _require_rows(q: Tensor, cu_q: Tensor | None) -> None:
+    dims = "[rows, heads, head_dim] with cu_q, [batch, tokens, heads, head_dim] without"
+    require(q.dim() == (4 if cu_q is None else 3), f"{describe('q', q)}: expected {dims}")
+
+
+def _paged_into(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    page_table: Tensor | None,
+    q_lengths: Tensor | None,
+    kv_lengths: Tensor | None,
+    cu_q: Tensor | None,
+    cu_kv: Tensor | None,
+    sink: Tensor | None,
+    max_q: int,
+    max_kv: int,
+    scale: float | None,
+    causal: bool,
+    window_left: int,
+    window_right: int,
+    softcap: float,
+    kernel: str,
+    out: Tensor,
+    lse: Tensor | None,
+) -> Entry | None:
+    """The operator, which the next call may hand over to what it is given."""
+    if q.numel() == 0:
+        return None
+    lengths = (page_table, q_lengths, kv_lengths, cu_q, cu_kv)
+    key = (
+        "attention_paged",
+        signature(q, k, v, out, lse, sink, *lengths),
+        *(max_q, max_kv, scale, causal, window_left, window_right, softcap, kernel),
+    )
+    entry: Entry | None = table.get(key)
+    if entry is None:
+        _check(q, k, v, page_table, q_lengths, kv_lengths, cu_q, cu_kv, sink, out, lse)
+        problem = {
+            **_shape(q, k, page_table, cu_q, max_q, max_kv),
+            "scale": scale,
+            "causal": causal,
+            "window_left": window_left,
+            "window_right": window_right,
+            "softcap": softcap,
+            "has_sink": sink is not None,
+            "has_lse": lse is not None,
+            "has_q_lengths": q_lengths is not None,
+            "has_kv_lengths": kv_lengths is not None,
+            "q_strides": strides(q),
+            "k_strides": strides(k),
+            "v_strides": strides(v),
+            "out_strides": strides(out),
+            "kernel": kernel,
+        }
+        entry = table.add(key, make(tilewright.Attention, q.device, problem))
+    entry.run(
+        q=q,
+        k=k,
+        v=v,
+        out=out,
+        lse=lse,
+        sink=sink,
+        cu_q=cu_q,
+        cu_kv=cu_kv,
+        q_lengths=q_lengths,
+        kv_lengths=kv_lengths,
+        block_table=page_table,
+        workspace=workspace(entry, q.device),
+    )
+    return entry
+
+
+def _shape(
+    q: Tensor,
+    k: Tensor,
+    page_table: Tensor | None,
+    cu_q: Tensor | None,
+    max_q: int,
+    max_kv: int,
+) -> dict[str, Any]:
+    shape: dict[str, Any] = {
+        "dtype": DTYPES[q.dtype],
+        "batch": q.shape[0] if cu_q is None else cu_q.shape[0] - 1,
+        "heads": q.shape[-2],
+        "kv_heads": k.shape[-2],
+        "q_len": q.shape[1] if cu_q is None else max_q,
+        "head_dim": q.shape[-1],
+        "is_packed": cu_q is not None,
+        "total_q": None if cu_q is None else q.shape[0],
+    }
+    if page_table is not None:
+        return shape | {
+            "kv_len": page_table.shape[1] * k.shape[1],
+            "page_size": k.shape[1],
+            "num_pages": k.shape[0],
+            "max_pages": page_table.shape[1],
+            "table_stride": page_table.stride(0),
+        }
+    if cu_q is None:
+        return shape | {"kv_len": k.shape[1]}
+    return shape | {"kv_len": max_kv, "total_kv": k.shape[0]}
+
+
+def _check(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    page_table: Tensor | None,
+    q_lengths: Tensor | None,
+    kv_lengths: Tensor | None,
+    cu_q: Tensor | None,
+    cu_kv: Tensor | None,
+    sink: Tensor | None,
+    out: Tensor,
+    lse: Tensor | None,
+) -> None:
+    text = ", ".join((describe("q", q), describe("k", k), describe("v", v)))
+    require(q.dtype in DTYPES, f"{text}: expected bfloat16 or float16")
+    require(q.dtype == k.dtype == v.dtype, f"{text}: expected one dtype; convert with .to()")
+    require(q.device == k.device == v.device, f"{text}: expected one device; move with .to()")
+    _require_rows(q, cu_q)
+    lengths = (("q_lengths", q_lengths), ("kv_lengths", kv_lengths), ("cu_q", cu_q), ("cu_kv", cu_kv))
+    for name, x in lengths:
+        require(x is None or x.dim() == 1, f"{describe(name, x)}: expected one dimension")
+    is_packed = cu_q is not None
+    dims = 3 if is_packed and page_table is None else 4
+    require(
+        k.dim() == dims and k.shape == v.shape and k.shape[-1] == q.shape[-1],
+        f"{text}: expected k and v of one shape with {dims} dimensions, and with the head size of q",
+    )
+    batch = q.shape[0] if cu_q is None else cu_q.shape[0] - 1
+    require(
+        page_table is not None or is_packed or k.shape[0] == batch,
+        f"{text}: expected the same batch in q, k and v",
+    )
+    require(
+        (cu_kv is not None) == (is_packed and page_table is None),
+        "cu_q and cu_kv: expected both or neither; with a page_table cu_q alone",
+    )
+    require(page_table is None or kv_lengths is not None, "kv_lengths is None; expected it with a page_table")
+    for name, tensor in (("q", q), ("k", k), ("v", v), ("out", out)):
+        require(
+            tensor.dim() > 0 and (tensor.stride(-1) == 1 or tensor.shape[-1] <= 1),
+            f"{describe(name, tensor)}: expected the last dimension contiguous; "
+            f"{name}.contiguous() makes it so",
+        )
+    require_operand("sink", sink, q, torch.float32, (q.shape[-2],))
+    require_operand("cu_q", cu_q, q, torch.int32, (batch + 1,))
+    require_operand("cu_kv", cu_kv, q, torch.int32, (batch + 1,))
+    require_operand("q_lengths", q_lengths, q, torch.int32, (batch,))
+    require_operand("kv_lengths", kv_lengths, q, torch.int32, (batch,))
+    require(
+        page_table is None
+        or page_table.dtype == torch.int32
+        and page_table.device == q.device
+        and page_table.dim() == 2
+        and page_table.shape[0] == batch
+        and (page_table.stride(1) == 1 or page_table.shape[1] <= 1),
+        f"{describe('page_table', page_table)}: expected int32 [{batch}, pages of a sequence] on "
+        f"{q.device}, rows contiguous",
+    )
+    require(
+        out.shape == q.shape and out.device == q.device and out.dtype == q.dtype,
+        f"{describe('out', out)}: expected the shape, dtype and device of {describe('q', q)}",
+    )
+    require_operand("lse", lse, q, torch.float32, _lse_shape(q))
+
+
+def _paged(*args: Any) -> Done:
+    into: Any = _paged_into
+    return_lse = args[-1]
+    out, lse = _paged_fake(*args)
+    entry = into(*args[:-1], out, lse if return_lse else None)
+    return (out, lse), known(entry, _TENSORS if return_lse else _WITHOUT_LSE, args[0])
+
+
+def _paged_out(*args: Any) -> Done:
+    into: Any = _paged_into
+    return (), known(into(*args), _TENSORS, args[0])
+
+
+def _paged_fake(*args: Any) -> tuple[Tensor, Tensor]:
+    q, return_lse = args[0], args[-1]
+    return _empty_out(q), q.new_empty(_lse_shape(q) if return_lse else (0,), dtype=torch.float32)
+
+
+_paged_op = define(
+    "attention_paged", f"({_INPUTS}, bool return_lse) -> (Tensor, Tensor)", _paged, _paged_fake
+)
+_paged_out_op = define(
+    "attention_paged_out", f"({_INPUTS}, Tensor(a!) out, Tensor(b!)? lse) -> ()", _paged_out
+)

@@ -1,0 +1,171 @@
+"""Attention over keys in pages, and with lengths on the device, as functions and operators of torch."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tilewright  # noqa: E402
+import tilewright.torch as tt  # noqa: E402
+from tilewright.torch import _paged  # noqa: E402
+from torch_reference import attention, bf16, close, i32, place  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("kernels", "torch_device")
+LIMIT = 2e-2  # values below 5, roundings of bf16, 2^-9 each
+
+
+class Pages:
+    """Sequences of (queries, keys) over pages in no order; what no sequence has is NaN."""
+
+    def __init__(self, sequences, d=64, page=8, heads=4, dtype=torch.bfloat16):
+        self.sequences, self.page = sequences, page
+        self.q = bf16(sum(n for n, _ in sequences), heads, d).to(dtype)
+        self.counts = [-(-n // page) for _, n in sequences]
+        order = torch.randperm(sum(self.counts) + 1, generator=torch.Generator().manual_seed(3)).tolist()
+        self.table = torch.full((len(sequences), max(self.counts) + 1), -1, dtype=torch.int32)
+        self.k, self.v = (torch.full((len(order), page, 2, d), torch.nan, dtype=dtype) for _ in range(2))
+        self.keys = []
+        for b, (_, n) in enumerate(sequences):
+            kv = [bf16(n, 2, d, seed=2 * b + i + 1).to(dtype).cpu() for i in range(2)]
+            self.keys.append(kv)
+            for i in range(self.counts[b]):
+                page_number = order.pop()
+                self.table[b, i] = page_number
+                for cache, new in zip((self.k, self.v), kv, strict=True):
+                    rows = new[i * page : (i + 1) * page]
+                    cache[page_number, : len(rows)] = rows
+        self.k, self.v, self.table = (x.to(place()) for x in (self.k, self.v, self.table))
+        starts = [0]
+        for n, _ in sequences:
+            starts.append(starts[-1] + n)
+        self.cu_q = i32(starts)
+        self.max_q = max(n for n, _ in sequences)
+        self.kv_lengths = i32([keys for _, keys in sequences])
+
+    def given(self):
+        return {"page_table": self.table, "kv_lengths": self.kv_lengths, "cu_q": self.cu_q, "max_q": self.max_q}
+
+    def expected(self, **options):
+        """out [rows, heads, d] and lse [heads, rows]."""
+        parts = []
+        rows = self.q.split([n for n, _ in self.sequences])
+        for q, kv in zip(rows, self.keys, strict=True):
+            if q.shape[0]:
+                parts.append(attention(q[None], *(x[None].to(place()) for x in kv), **options))
+        return torch.cat([out[0] for out, _ in parts]), torch.cat([lse[0] for _, lse in parts], 1)
+
+
+MIXED = [(1, 40), (20, 20), (0, 8), (7, 29)]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("options", [
+    {}, {"causal": True}, {"causal": True, "window": (6, -1)}, {"window": (6, 3), "softcap": 4.0}, {"scale": 0.3},
+], ids=str)
+def test_prompts_in_parts_and_decoding_sequences_in_one_call(options, dtype):
+    x = Pages(MIXED, dtype=dtype)
+    out, lse = tt.attention_paged(x.q, x.k, x.v, **x.given(), **options, return_lse=True)
+    expected = x.expected(**options)
+    close(out, expected[0], LIMIT)
+    close(lse, expected[1], 1e-5)
+    again = torch.full_like(x.q, torch.nan)
+    assert tt.attention_paged(x.q, x.k, x.v, **x.given(), **options, out=again) is again
+    assert torch.equal(again, out)
+
+
+def test_sinks_and_equally_many_queries():
+    x = Pages([(5, 17), (5, 40)])
+    sink = torch.tensor([0.5, -1.0, 2.0, 0.0], device=place())
+    given = {name: value for name, value in x.given().items() if name in ("page_table", "kv_lengths")}
+    q = x.q.view(2, 5, 4, 64)
+    out, lse = tt.attention_paged(q, x.k, x.v, sink=sink, causal=True, return_lse=True, **given)
+    expected = x.expected(causal=True, sink=sink)
+    close(out.flatten(0, 1), expected[0], LIMIT)
+    close(lse.transpose(0, 1).flatten(1), expected[1], 1e-5)
+
+
+def test_rows_behind_the_queries_are_not_written():
+    """The same room for all, and how many queries there are is known to the device alone."""
+    x = Pages([(6, 17), (6, 40)])
+    out, used = torch.full_like(x.q, 7.0), i32([2, 6])
+    lse = tt.attention_paged(x.q, x.k, x.v, **x.given(), q_lengths=used, out=out, return_lse=True)[1]
+    for b, n in enumerate(used.tolist()):
+        begin, (_, keys) = 6 * b, x.sequences[b]
+        k, v = (part[None].to(place()) for part in x.keys[b])
+        expected = attention(x.q[None, begin : begin + n], k[:, :keys], v[:, :keys])
+        close(out[None, begin : begin + n], expected[0], LIMIT)
+        close(lse[None, :, begin : begin + n], expected[1], 1e-5)
+        assert (out[begin + n : begin + 6] == 7).all()
+
+
+def test_varlen_with_lengths_in_use():
+    q, k, v = bf16(20, 4, 64), bf16(33, 2, 64, seed=1), bf16(33, 2, 64, seed=2)
+    packing = {"cu_q": i32([0, 7, 20]), "cu_kv": i32([0, 11, 33]), "max_q": 13, "max_kv": 22}
+    k[9:11] = v[9:11] = torch.nan
+    out = tt.attention_varlen(q, k, v, **packing, causal=True, kv_lengths=i32([9, 20]))
+    for rows, keys in ((slice(0, 7), slice(0, 9)), (slice(7, 20), slice(11, 31))):
+        expected = attention(q[None, rows], k[None, keys], v[None, keys], causal=True)[0]
+        close(out[None, rows], expected, LIMIT)
+    with pytest.raises(tilewright.InvalidArgument, match="q_descale beside q_lengths or kv_lengths"):
+        tt.attention_varlen(q, k, v, **packing, kv_lengths=i32([9, 20]), q_descale=torch.ones(1))
+
+
+def test_operators_are_what_they_say():
+    x = Pages([(3, 9), (2, 5)])
+    options = (3, 0, None, True, -1, -1, 0.0, "auto")
+    args = (x.q, x.k.nan_to_num(), x.v.nan_to_num(), x.table, None, x.kv_lengths, x.cu_q, None, None, *options)
+    torch.library.opcheck(torch.ops.tilewright.attention_paged.default, (*args, True))
+    torch.library.opcheck(torch.ops.tilewright.attention_paged_out.default, (*args, torch.empty_like(x.q), None))
+    shapes = torch.ops.tilewright.attention_paged(*(a.to("meta") if torch.is_tensor(a) else a for a in args), True)
+    assert shapes[0].shape == x.q.shape and shapes[1].shape == (4, 5)
+
+
+def test_no_kernel_is_a_reason_of_the_plan():
+    x = Pages([(3, 9)])
+    assert _paged.reasons_against(x.q.device, torch.bfloat16, 4, 2, 64) == ()
+    narrow = Pages([(3, 9)], d=96)
+    with pytest.raises(tilewright.Unsupported, match="k6_pages: exists for head_dim 64, 128, 256"):
+        tt.attention_paged(narrow.q, narrow.k, narrow.v, **narrow.given())
+    reason, = _paged.reasons_against(x.q.device, torch.bfloat16, 4, 2, 96)
+    assert (reason.value, reason.rule) == ("k6_pages", "exists for head_dim 64, 128, 256")
+    reason, = _paged.reasons_against(x.q.device, torch.float8_e4m3fn, 4, 2, 64)
+    assert (reason.value, reason.rule) == ("k6_pages", "does not support operands of e4m3")
+    if place() == "cpu":
+        tt.set_device("sim:b200")
+        with pytest.raises(tilewright.Unsupported, match="does not support keys in pages"):
+            tt.attention_paged(x.q, x.k, x.v, **x.given())
+        reason, = _paged.reasons_against(x.q.device, torch.bfloat16, 4, 2, 64)
+        assert reason.rule == "does not support keys in pages"
+
+
+def refusals(x):
+    yield {"max_q": None}, "max_q is None; with cu_q, expected the longest sequence's queries"
+    yield {"page_table": None}, "page_table is None; expected int32"
+    yield {"page_table": x.table.long()}, "page_table int64.*expected int32"
+    yield {"kv_lengths": x.kv_lengths[:1]}, r"kv_lengths int32\[1\].*expected int32\[2\]"
+    yield {"kv_lengths": None}, "kv_lengths is None; expected it with a page_table"
+    yield {"q_lengths": x.kv_lengths[None]}, "q_lengths int32.*expected one dimension"
+    yield {"cu_q": None}, r"q bfloat16.*expected \[rows, heads, head_dim\] with cu_q"
+    yield {"sink": torch.ones(3, device=place())}, r"sink float32\[3\].*expected float32\[4\]"
+    yield {"out": x.q.float()}, "out float32.*expected the shape, dtype and device of q"
+
+
+def test_bad_input_is_one_sentence():
+    x = Pages([(3, 9), (2, 5)])
+    for change, text in refusals(x):
+        with pytest.raises(tilewright.InvalidArgument, match=text) as error:
+            tt.attention_paged(x.q, x.k, x.v, **{**x.given(), **change})
+        assert "\n" not in str(error.value)
+    with pytest.raises(tilewright.InvalidArgument, match="expected k and v of one shape with 4 dimensions"):
+        tt.attention_paged(x.q, x.k[0], x.v[0], **x.given())
+    with pytest.raises(TypeError, match="k is None; expected a torch.Tensor"):
+        tt.attention_paged(x.q, None, x.v, **x.given())
+
+
+def test_compiled_calls_give_the_same_bits():
+    x = Pages([(3, 9), (2, 5)])
+
+    def call(q):
+        return tt.attention_paged(q * 2, x.k, x.v, **x.given(), causal=True, return_lse=True)
+
+    found = torch.compile(call, fullgraph=True, backend="aot_eager")(x.q)
+    assert all(map(torch.equal, found, call(x.q)))
