@@ -16,12 +16,26 @@ import tilewright.torch as ops
 def computed_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """What takes the place of kernels: the functions here, or the kernels on the simulator."""
     if request.param == "torch":
-        for name in ("attention", "attention_varlen", "attention_decode", "sparse_attention", "Moe"):
+        for name in ("attention", "attention_varlen", "attention_decode", "sparse_attention", "mask_lists", "Moe"):
             monkeypatch.setattr(ops, name, getattr(sys.modules[__name__], name))
     else:
         request.getfixturevalue("kernels")
         ops.set_device(request.param)
     return str(request.param)
+
+
+def mask_lists(
+    mask: Tensor, *, topk: int, page_table: Tensor, page_size: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Each sequence is a page. Of mask [b, rows, keys], by loops."""
+    batch, rows, _ = mask.shape
+    lists = torch.full((batch, rows, topk), -1, dtype=torch.int32)
+    for b in range(batch):
+        for i in range(rows):
+            keys = mask[b, i].nonzero().flatten()[:topk] + page_table[b, 0] * page_size
+            lists[b, i, : len(keys)] = keys.int()
+    totals = mask.sum(-1, dtype=torch.int32)
+    return lists, totals.clamp(max=topk), totals
 
 
 def attention(

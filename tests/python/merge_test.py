@@ -1,4 +1,5 @@
-"""Partial results merged, and masks made into lists, from numpy arrays: against float64, on every chip.
+"""Partial results merged, and masks made into lists, from numpy arrays and torch tensors: against float64, on
+every chip.
 
 Tolerance of the merge: weights and sums are of fp32, results are rounded to fp32; 2^-20 of the largest value is
 more than twice what tests/ops/attention_merge_test.cpp derives for five parts.
@@ -13,8 +14,13 @@ pytestmark = pytest.mark.usefixtures("kernels")
 
 
 @pytest.fixture(scope="session", params=["sim:h200", "sim:b200", "sim:b300"])
-def dev(request):
-    return tilewright.Device(request.param)
+def chip(request):
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def dev(chip):
+    return tilewright.Device(chip)
 
 
 @pytest.mark.parametrize("parts, has_sink", [(1, False), (2, True), (5, False)])
@@ -66,3 +72,123 @@ def test_refusals_name_field_value_and_rule(dev):
         tilewright.AttentionMerge(dev, rows=2, head_dim=12)
     with pytest.raises(tilewright.InvalidArgument, match="topk = 0; expected 1 to"):
         tilewright.MaskLists(dev, rows=2, keys=4)
+
+
+@pytest.fixture
+def torch(chip):
+    """Tensors of the host, on each chip."""
+    found = pytest.importorskip("torch")
+    import tilewright.torch
+
+    tilewright.torch.set_device(chip)
+    yield found
+    tilewright.torch.set_device("sim:h200")
+
+
+def merged(torch, parts, lse, sink=None):
+    """float64 of parts [parts, b, s, heads, d] and lse [parts, b, heads, s]."""
+    parts, lse = parts.double(), lse.double()
+    total = lse.logsumexp(0)
+    below = total if sink is None else torch.logaddexp(total, sink.double()[:, None].expand_as(total))
+    weights = torch.exp(lse - below).nan_to_num(0).transpose(-1, -2)
+    return (weights[..., None] * parts.nan_to_num(0)).sum(0), total
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16", "float16"])
+def test_merge_of_torch_tensors(torch, name):
+    """Rounded to the type of the parts: a result is below 4, so its rounding is at most 4 u."""
+    merge, dtype = tilewright.torch.merge_attention, getattr(torch, name)
+    limit = {"float32": 4 * 2**-20, "bfloat16": 4 * 2**-8, "float16": 4 * 2**-11}[name]
+    random = torch.Generator().manual_seed(1)
+    parts = torch.rand(3, 2, 5, 4, 40, generator=random).sub(0.5).mul(6).to(dtype)
+    lse = torch.rand(3, 2, 4, 5, generator=random) * 9 - 4
+    lse[0, 1, 2, 3] = -torch.inf
+    parts[0, 1, 3, 2] = torch.nan
+    sink = torch.rand(4, generator=random)
+    for options in ({}, {"sink": sink}):
+        out, total = merge(parts, lse, return_lse=True, **options)
+        expected = merged(torch, parts, lse, **options)
+        assert out.dtype == dtype
+        torch.testing.assert_close(out.double(), expected[0], rtol=0, atol=limit)
+        torch.testing.assert_close(total.double(), expected[1], rtol=0, atol=2**-18)
+        assert torch.equal(merge(parts, lse, **options), out)
+    # Packed, the lse with strides of its own, and the result of another type, where the caller wants it.
+    into = torch.full((5, 4, 40), torch.nan)
+    spread = lse[:, 0].transpose(1, 2).contiguous().transpose(1, 2)
+    assert merge(parts[:, 0], spread, out=into) is into
+    expected = merged(torch, parts[:, :1], lse[:, :1])[0][0]
+    torch.testing.assert_close(into.double(), expected, rtol=0, atol=4 * 2**-20)
+    # Two, each in memory of its own.
+    pair = [parts[1, ..., :8].clone(), parts[2, ..., :8]]
+    out, total = merge(pair, [lse[1].clone(), lse[2]], return_lse=True)
+    expected = merged(torch, parts[1:, ..., :8], lse[1:])
+    torch.testing.assert_close(out.double(), expected[0], rtol=0, atol=limit)
+    torch.testing.assert_close(total.double(), expected[1], rtol=0, atol=2**-18)
+
+
+def test_a_shared_prefix_and_what_follows_it_are_one_call(torch):
+    import tilewright.torch as tt
+
+    q, k, v = (torch.randn(1, n, 2, 64).bfloat16() for n in (7, 40, 40))
+    before = tt.attention(q, k[:, :33], v[:, :33], return_lse=True)
+    behind = tt.attention(q, k[:, 33:], v[:, 33:], causal=True, return_lse=True)
+    out, lse = tt.merge_attention(*zip(before, behind, strict=True), return_lse=True)
+    whole = tt.attention(q, k, v, causal=True, return_lse=True)
+    # Each of three results is rounded by 2^-9 of a value below 5.
+    torch.testing.assert_close(out.float(), whole[0].float(), rtol=0, atol=3 * 5 * 2**-9)
+    torch.testing.assert_close(lse, whole[1], rtol=0, atol=1e-5)
+
+
+def test_mask_lists_of_torch_tensors(torch):
+    import tilewright.torch as tt
+
+    mask = torch.rand(2, 3, 75, generator=torch.Generator().manual_seed(2)) < 0.4
+    table = torch.tensor([[7, 2], [5, 0]], dtype=torch.int32)
+    for topk, pages in ((None, None), (20, None), (40, table)):
+        given = {} if pages is None else {"page_table": pages, "page_size": 40}
+        indices, lengths, totals = tt.mask_lists(mask, topk=topk, **given)
+        assert indices.shape == (2, 3, topk or 75)
+        assert torch.equal(totals, mask.sum(-1, dtype=torch.int32))
+        assert torch.equal(lengths, totals.clamp(max=topk or 75))
+        for b in range(2):
+            for i in range(3):
+                keys = mask[b, i].nonzero().flatten()[: topk or 75]
+                slots = keys if pages is None else pages[b, keys // 40] * 40 + keys % 40
+                n = len(keys)
+                assert indices[b, i, :n].tolist() == slots.tolist() and (indices[b, i, n:] == -1).all()
+    empty = tt.mask_lists(mask[:, :0])
+    assert [x.shape for x in empty] == [(2, 0, 75), (2, 0), (2, 0)]
+
+
+def test_operators_of_torch_are_what_they_say(torch):
+    import tilewright.torch as tt
+
+    parts, lse = torch.randn(2, 1, 3, 2, 8), torch.randn(2, 1, 2, 3)
+    merge, ops = (parts, lse, None, None, None, "bf16"), torch.ops.tilewright
+    torch.library.opcheck(ops.merge_attention.default, (*merge, True))
+    torch.library.opcheck(ops.merge_attention_out.default, (*merge, parts[0].bfloat16(), None))
+    torch.library.opcheck(ops.mask_lists.default, (torch.ones(1, 2, 9, dtype=torch.bool), None, 4, 0))
+
+
+def test_bad_tensors_are_one_sentence(torch):
+    import tilewright.torch as tt
+
+    parts, lse = torch.randn(3, 1, 5, 2, 8), torch.randn(3, 1, 2, 5)
+    narrow, mask = parts[0, ..., :4], torch.ones(1, 2, 9, dtype=torch.bool)
+    for call, text in (
+        (lambda: tt.merge_attention(list(parts), list(lse)), "parts: 3 tensors; expected two, or one"),
+        (lambda: tt.merge_attention(parts, [lse[0], lse[1]]), "parts and lse: expected one tensor each, or two"),
+        (lambda: tt.merge_attention(parts, lse.transpose(2, 3)), r"lse float32.*expected float32 \[3, 1, 2, 5\]"),
+        (lambda: tt.merge_attention(parts.double(), lse), "out_dtype=torch.float64: expected bfloat16"),
+        (lambda: tt.merge_attention(parts, lse, out=narrow), r"parts float32.*expected .*\[3, 1, 5, 2, 4\]"),
+        (lambda: tt.merge_attention(parts[..., :4], lse), "head_dim = 4; expected a multiple of 8"),
+        (lambda: tt.mask_lists(mask[0]), r"mask bool.*expected bool \[batch, rows, keys\]"),
+        (lambda: tt.mask_lists(mask.expand(2, 2, 9)), "mask bool.*nothing expanded"),
+        (lambda: tt.mask_lists(mask.float()), "mask float32.*expected bool"),
+        (lambda: tt.mask_lists(mask, page_size=4), "page_table and page_size: expected both or neither"),
+        (lambda: tt.mask_lists(mask, topk=0), "topk = 0; expected 1 to"),
+    ):
+        with pytest.raises(tilewright.InvalidArgument, match=text):
+            call()
+    with pytest.raises(TypeError, match="lse is None; expected a torch.Tensor"):
+        tt.merge_attention(parts, None)

@@ -22,7 +22,6 @@ def stats() -> dict[str, int]:
     head_dim    q, k and v were copied into a larger head size
     converted   a tensor was copied into another dtype
     seqused     sequences were packed, because they use fewer rows than they have
-    combine     partial results were combined by torch
     """
     return dict(_counts)
 

@@ -10,8 +10,9 @@ from torch import Tensor
 from torch.compiler import is_compiling
 
 from tilewright import Reason
+from tilewright.torch import merge_attention
 
-from ._common import count
+from ._common import fit
 from ._flash_attn import cache_calls, cache_reasons, forward, forward_reasons, with_cache
 
 __all__ = [
@@ -252,15 +253,14 @@ def flash_attn_combine(
     out_dtype: torch.dtype | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Results of [splits, batch, tokens, heads, d] with lse [splits, batch, tokens, heads] as one."""
-    count("combine")
-    lse = torch.logsumexp(lse_partial, dim=0)
-    weights = torch.exp(lse_partial - lse).nan_to_num(nan=0.0, posinf=0.0)
-    total = torch.zeros_like(out_partial[0], memory_format=torch.contiguous_format)
-    for weight, part in zip(weights, out_partial, strict=True):
-        total.addcmul_(weight.unsqueeze(-1), part)
-    if out is not None:
-        return out.copy_(total), lse
-    return total.to(out_dtype or out_partial.dtype), lse
+    done: tuple[Tensor, Tensor] = merge_attention(
+        fit(out_partial),
+        lse_partial.transpose(-1, -2),
+        out_dtype=out_dtype,
+        out=out,
+        return_lse=True,
+    )
+    return done[0], done[1].transpose(-1, -2)
 
 
 def get_scheduler_metadata(

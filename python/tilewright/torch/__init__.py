@@ -8,6 +8,7 @@ from ._attention import attention, attention_varlen
 from ._context import set_device
 from ._decode import attention_decode
 from ._linear import Linear
+from ._merge import mask_lists, merge_attention
 from ._moe import Moe
 from ._paged import attention_paged
 from ._quantize import Quantized, quantize
@@ -23,6 +24,8 @@ __all__ = [
     "attention_decode",
     "attention_paged",
     "attention_varlen",
+    "mask_lists",
+    "merge_attention",
     "quantize",
     "set_device",
     "sparse_attention",

@@ -112,6 +112,8 @@ _DIMS = {
     **dict.fromkeys(("cu_q", "cu_kv", "q_lengths", "kv_lengths"), (1,)),
     **dict.fromkeys(("cache", "extra_cache"), (2, 3, 4)),
     **dict.fromkeys(("k", "v"), (3, 4)),
+    **dict.fromkeys(("part", "part_lse"), (2, 3, 4, 5)),
+    "mask": (3,),
 }
 
 

@@ -17,7 +17,7 @@ import tilewright.torch as ops
 from .refusal import EAGER, refuse, refuse_what_no_kernel_has
 
 HEAD_DIM = 512
-#: Mask elements that are looked at together: 13 bytes of temporary memory each.
+#: Mask elements that are looked at together: a byte of temporary memory each.
 CHUNK_ELEMENTS = 1 << 24
 #: Lists have a multiple of this many entries, so that few shapes occur while a text grows.
 _WIDTH_STEP = 64
@@ -85,31 +85,21 @@ def lists_of_mask(mask: Tensor) -> tuple[Tensor, Tensor]:
     rows.
     """
     batch, tokens, rows = mask.shape
-    lengths = torch.empty(batch, tokens, dtype=torch.int32, device=mask.device)
     step = max(1, CHUNK_ELEMENTS // max(1, batch * rows))
-    chunks = [slice(begin, begin + step) for begin in range(0, tokens, step)]
-    for chunk in chunks:
-        lengths[:, chunk] = _visible(mask[:, chunk]).sum(-1, dtype=torch.int32)
-    longest = rows if tokens <= 1 else int(lengths.max())
+    chunks = [slice(begin, begin + step) for begin in range(0, max(1, tokens), step)]
+    longest = rows
+    if tokens > 1:
+        longest = max(int(_visible(mask[:, chunk]).sum(-1).max()) for chunk in chunks)
     width = max(1, -(-longest // _WIDTH_STEP)) * _WIDTH_STEP
-    lists = torch.full((batch, tokens, width), -1, dtype=torch.int32, device=mask.device)
-    for chunk in chunks:
-        _fill(lists[:, chunk], _visible(mask[:, chunk]))
+    # Rows are counted through the batch: those of a sequence are a page.
+    page = torch.arange(batch, dtype=torch.int32, device=mask.device)[:, None]
+    made = [
+        ops.mask_lists(_visible(mask[:, chunk]), topk=width, page_table=page, page_size=rows)
+        for chunk in chunks
+    ]
+    lists, lengths = (torch.cat([lists[i] for lists in made], 1) for i in (0, 1))
     return lists, lengths
 
 
 def _visible(mask: Tensor) -> Tensor:
-    return mask if mask.dtype is torch.bool else mask == 0
-
-
-def _fill(lists: Tensor, visible: Tensor) -> None:
-    """The n-th visible row goes to place n; the others go to a place behind the list."""
-    batch, tokens, rows = visible.shape
-    width = lists.shape[-1]
-    places = visible.cumsum(-1, dtype=torch.int32).sub_(1)
-    places = places.masked_fill_(~visible, width).long()
-    first = torch.arange(batch, device=lists.device, dtype=torch.int32) * rows
-    names = torch.arange(rows, device=lists.device, dtype=torch.int32) + first[:, None, None]
-    filled = lists.new_full((batch, tokens, width + 1), -1)
-    filled.scatter_(-1, places, names.expand(batch, tokens, rows))
-    lists.copy_(filled[..., :width])
+    return (mask if mask.dtype is torch.bool else mask == 0).contiguous()
