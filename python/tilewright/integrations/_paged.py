@@ -7,16 +7,46 @@ device has a kernel for that, and else over keys that are gathered from their pa
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor
 
+import tilewright
 import tilewright.torch as ops
 from tilewright.torch._paged import reasons_against
 
 #: Queries of a sequence that decode attention takes.
 MAX_DECODE = 16
+#: What head sizes are multiples of, and the largest.
+HEAD_STEP, MAX_HEAD_SIZE = 8, 256
+
+
+@lru_cache(maxsize=None)
+def decode_sizes() -> frozenset[int]:
+    """Head sizes of decode attention, on all chips. Sequences with others are gathered to decode."""
+    sizes = range(HEAD_STEP, MAX_HEAD_SIZE + 1, HEAD_STEP)
+    return frozenset(
+        d
+        for d in sizes
+        if all(
+            tilewright.can_implement("AttentionDecode", device, head_dim=d, max_len=1, scale=1.0)
+            for device in ("h200", "b200")
+        )
+    )
+
+
+def warn_of_gathering(head_size: int) -> None:
+    """Once for each head size that decode attention does not have."""
+    if head_size not in decode_sizes():
+        sizes = ", ".join(map(str, sorted(decode_sizes())))
+        warnings.warn(
+            f"Tilewright has no decode attention for a head size of {head_size}: every step copies all "
+            f"keys of its sequences from their pages, which is slow; {sizes} have it",
+            stacklevel=3,
+        )
 
 
 @dataclass(frozen=True)
@@ -168,6 +198,7 @@ def attend(
     scales = scales if k_cache.dtype is torch.float8_e4m3fn else None
     call = _Call(q, caches, out, mask, sink, scales, lse)
     decodes = batch.decodes if mask.window[1] <= 0 or mask.causal else 0
+    decodes = decodes if q.shape[2] in decode_sizes() else 0
     if decodes:
         call.rows(0, decodes * batch.decode_len).decode(batch)
     part = batch.part(decodes) if decodes < batch.sequences else None

@@ -23,6 +23,14 @@ E4M3 = torch.float8_e4m3fn
 MIXED = [(1, 40), (20, 20), (7, 50)]
 
 
+def test_graphs_need_decode_attention() -> None:
+    case = Case([(1, 9)], d=96)
+    with pytest.warns(UserWarning, match="head size of 96"):
+        engine = Engine(case)
+    with pytest.raises(tilewright.Unsupported, match="a head size of 96 .* --disable-cuda-graph"):
+        engine.init_cuda_graph_state(4, 4)
+
+
 def test_a_backend_has_to_say_how_keys_are_written() -> None:
     with pytest.raises(TypeError, match="write"):
         Attention(None)  # type: ignore[abstract]
@@ -56,7 +64,9 @@ class Engine(Attention):
         super().__init__(SimpleNamespace(
             device=torch.device("cpu"),
             page_size=case.page,
-            model_config=SimpleNamespace(context_len=slots.shape[1], is_encoder_decoder=False),
+            model_config=SimpleNamespace(
+                context_len=slots.shape[1], is_encoder_decoder=False, head_dim=case.d
+            ),
             req_to_token_pool=SimpleNamespace(req_to_token=slots),
             token_to_kv_pool=pool,
         ))

@@ -25,7 +25,7 @@ from vllm.v1.attention.backend import (  # noqa: E402
 from vllm.v1.attention.backends.registry import AttentionBackendEnum  # noqa: E402
 
 import tilewright  # noqa: E402
-from tilewright.integrations import vllm as plugin  # noqa: E402
+from tilewright.integrations import _paged, vllm as plugin  # noqa: E402
 from tilewright.integrations.vllm import predicates  # noqa: E402
 from tilewright.integrations.vllm.backend import Backend, Builder, Impl  # noqa: E402
 
@@ -191,9 +191,11 @@ def validate(**changes: Any) -> list[str]:
 def test_validation_says_what_the_plans_say(head_size: int, cache: str, dtype: Any) -> None:
     kind = predicates.cache_dtype(dtype, cache)
     options = {"dtype": predicates.DTYPES[dtype], "heads": 8, "kv_heads": 2, "head_dim": head_size}
+    # Sizes that decode attention does not have are gathered.
+    size = head_size if head_size in _paged.decode_sizes() else 64
     decode = tilewright.can_implement(
         "AttentionDecode", "h200", kv_dtype=kind, batch=1, q_len=1, page_size=16, num_pages=4,
-        max_pages=4, descale="tensor" if kind == "e4m3" else "none", **options)
+        max_pages=4, descale="tensor" if kind == "e4m3" else "none", **{**options, "head_dim": size})
     packed = tilewright.can_implement(
         "Attention", "h200", is_packed=True, batch=1, q_len=8, kv_len=8, total_q=8, total_kv=8,
         **options)
@@ -204,7 +206,7 @@ def test_validation_says_what_the_plans_say(head_size: int, cache: str, dtype: A
 @pytest.mark.parametrize(
     "changes,reason",
     [
-        ({"head_size": 80}, "head_dim 64, 128 and 256, not 80"),
+        ({"head_size": 264}, "packed attention: exists for head_dim"),
         ({"dtype": torch.float32}, "dtype not supported"),
         ({"kv_cache_dtype": "fp8_e5m2"}, "kv_cache_dtype not supported"),
         ({"use_mla": True}, "MLA not supported"),

@@ -9,7 +9,15 @@ import torch
 from torch import Tensor
 
 from tilewright._errors import Unsupported
-from tilewright.integrations._paged import Mask, PagedBatch, Scales, attend, attend_itself
+from tilewright.integrations._paged import (
+    Mask,
+    PagedBatch,
+    Scales,
+    attend,
+    attend_itself,
+    decode_sizes,
+    warn_of_gathering,
+)
 
 _OTHER = "; choose another one by --attention-backend"
 
@@ -27,6 +35,8 @@ class Attention(ABC):
         _check_runner(model_runner)
         self.device = model_runner.device
         self.page_size = model_runner.page_size
+        self.head_dim = int(model_runner.model_config.head_dim)
+        warn_of_gathering(self.head_dim)
         self.max_pages = -(-model_runner.model_config.context_len // self.page_size)
         self.req_to_token = model_runner.req_to_token_pool.req_to_token
         self.token_to_kv_pool = model_runner.token_to_kv_pool
@@ -56,6 +66,11 @@ class Attention(ABC):
 
     def init_cuda_graph_state(self, max_bs: int, max_num_tokens: int) -> None:
         """Tensors that graphs read."""
+        if self.head_dim not in decode_sizes():
+            raise Unsupported(
+                f"a head size of {self.head_dim} has no decode attention, and gathering keys cannot be "
+                f"captured in a graph; --disable-cuda-graph runs without{_OTHER}"
+            )
         given = {"dtype": torch.int32, "device": self.device}
         self._lengths = torch.ones(max_bs, **given)
         self._pages = torch.zeros(max_bs, self.max_pages, **given)

@@ -19,7 +19,17 @@ from vllm.v1.attention.backend import (
 )
 
 from tilewright._errors import Unsupported
-from tilewright.integrations._paged import MAX_DECODE, Mask, PagedBatch, Scales, attend, attend_itself, write_cache
+from tilewright.integrations._paged import (
+    MAX_DECODE,
+    Mask,
+    PagedBatch,
+    Scales,
+    attend,
+    attend_itself,
+    decode_sizes,
+    warn_of_gathering,
+    write_cache,
+)
 
 from . import predicates
 
@@ -47,7 +57,7 @@ class Backend(AttentionBackend):
 
     @classmethod
     def get_supported_head_sizes(cls) -> list[int]:
-        return list(predicates.HEAD_SIZES)
+        return list(predicates.head_sizes())
 
     @staticmethod
     def get_supported_kernel_block_sizes(kv_cache_spec: Any = None) -> list[int | MultipleOf]:
@@ -120,6 +130,8 @@ class Builder(AttentionMetadataBuilder[Metadata]):
 
     @classmethod
     def get_cudagraph_support(cls, vllm_config: Any, kv_cache_spec: Any) -> AttentionCGSupport:
+        if getattr(kv_cache_spec, "head_size", min(decode_sizes())) not in decode_sizes():
+            return AttentionCGSupport.NEVER  # keys are gathered, as many as the host says
         speculation = getattr(vllm_config, "speculative_config", None)
         drafted = getattr(speculation, "num_speculative_tokens", None) or 0
         if 1 + drafted > MAX_DECODE:
@@ -188,6 +200,7 @@ class Impl(AttentionImpl[Metadata]):
                 "this model biases its logits (ALiBi), which Tilewright's attention cannot do; "
                 "choose another backend by --attention-backend"
             )
+        warn_of_gathering(head_size)
         self.num_heads = num_heads
         self.num_kv_heads = num_kv_heads or num_heads
         self.head_size = head_size

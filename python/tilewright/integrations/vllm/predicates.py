@@ -8,13 +8,20 @@ from typing import Any
 import torch
 
 import tilewright
-from tilewright.integrations._paged import MAX_DECODE
+from tilewright.integrations._paged import HEAD_STEP, MAX_DECODE, MAX_HEAD_SIZE, decode_sizes
 
 DTYPES = {torch.bfloat16: "bf16", torch.float16: "f16"}
 CACHE_DTYPES = ("auto", "float16", "bfloat16", "fp8", "fp8_e4m3")
-HEAD_SIZES = (64, 128, 256)
 #: The device whose plans answer for a compute capability.
 DEVICES = {(9, 0): "h200", (10, 0): "b200", (10, 3): "b300"}
+
+
+@lru_cache(maxsize=None)
+def head_sizes() -> tuple[int, ...]:
+    """Those of packed attention. What decode attention does not have among them is gathered."""
+    problem: dict[str, Any] = {"q_len": 1, "kv_len": 1, "scale": 1.0}
+    sizes = range(HEAD_STEP, MAX_HEAD_SIZE + 1, HEAD_STEP)
+    return tuple(d for d in sizes if tilewright.can_implement("Attention", "h200", head_dim=d, **problem))
 
 
 def cache_dtype(dtype: torch.dtype, kv_cache_dtype: str | None) -> str:
@@ -45,7 +52,9 @@ def reason_against(
     page = 16 if block_size is None else block_size
     common: dict[str, Any] = {"heads": 8, "kv_heads": 1, "head_dim": head_size, "has_sink": has_sink}
     common |= {"dtype": DTYPES[dtype], "causal": True, "batch": 1, "scale": 1.0}
-    strides = {"batch": 2 * page * head_size, "row": 2 * head_size, "head": 2 * page * head_size}
+    # Sequences of other head sizes do not decode; all else that decode attention lacks is said.
+    size = head_size if head_size in decode_sizes() else min(decode_sizes())
+    strides = {"batch": 2 * page * size, "row": 2 * size, "head": 2 * page * size}
     decode = tilewright.can_implement(
         "AttentionDecode",
         device=device,
@@ -56,7 +65,7 @@ def reason_against(
         max_pages=1,
         cache_strides=strides,
         descale="tensor" if kind == "e4m3" else "none",
-        **common,
+        **{**common, "head_dim": size},
     )
     packed = tilewright.can_implement(
         "Attention",
