@@ -157,6 +157,106 @@ def test_kvcache_by_index(options, is_paged):
     close(found[1], expected[1], 1e-5)
 
 
+def in_chunks(q, k, v, chunk, causal=False, window=(-1, -1)):
+    """One query [s, h, d] after the other, over the keys [t, g, d] that it sees."""
+    outs, lses = [], []
+    for i in range(q.shape[0]):
+        p = i + k.shape[0] - q.shape[0]
+        begin = p // chunk * chunk
+        first = max(begin, 0, p - window[0] if window[0] >= 0 else 0)
+        right = 0 if causal else window[1]
+        last = min(begin + chunk - 1, k.shape[0] - 1, p + right if right >= 0 else k.shape[0])
+        keys = slice(first, max(last + 1, first))
+        out, lse = reference.attention(q[None, i : i + 1], k[None, keys], v[None, keys])
+        outs.append(out[0])
+        lses.append(lse[0])
+    return torch.cat(outs), torch.cat(lses, 1)
+
+
+CHUNKS = [{}, {"causal": True}, {"window_size": (3, 1)}, {"window_size": (5, -1), "causal": True}]
+
+
+@pytest.mark.parametrize("options", CHUNKS, ids=str)
+@pytest.mark.parametrize("s, t, chunk", [(20, 33, 8), (33, 20, 16), (16, 16, 8), (9, 9, 100)])
+def test_chunks(options, s, t, chunk):
+    q, k, v = operands(s=s, t=t)
+    out, lse = fa.flash_attn_func(q, k, v, attention_chunk=chunk, return_attn_probs=True, **options)
+    known = {"causal": options.get("causal", False), "window": options.get("window_size", (-1, -1))}
+    for b in range(2):
+        expected = in_chunks(q[b], k[b], v[b], chunk, **known)
+        close(out[b], expected[0], LIMIT)
+        close(lse[b], expected[1], 1e-5)
+    assert compat.stats() == {}
+    assert torch.equal(fa.flash_attn_func(q, k, v, attention_chunk=chunk, **options), out)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_chunks_of_packed_sequences(causal):
+    """One has more queries than keys, one no keys, one no queries."""
+    lens = [(7, 20), (9, 4), (3, 0), (0, 6), (16, 16)]
+    q, k, v = bf16(35, 4, 64), bf16(46, 2, 64, seed=1), bf16(46, 2, 64, seed=2)
+    cu_q, cu_k = [0], [0]
+    for n, m in lens:
+        cu_q.append(cu_q[-1] + n)
+        cu_k.append(cu_k[-1] + m)
+    out, lse = fa.flash_attn_varlen_func(q, k, v, i32(cu_q), i32(cu_k), 16, 20, causal=causal, attention_chunk=8,
+                                         return_attn_probs=True)
+    for b, (n, _) in enumerate(lens):
+        rows, keys = slice(cu_q[b], cu_q[b + 1]), slice(cu_k[b], cu_k[b + 1])
+        if n:
+            expected = in_chunks(q[rows], k[keys], v[keys], 8, causal)
+            close(out[rows], expected[0], LIMIT)
+            close(lse[:, rows], expected[1], 1e-5)
+
+
+def test_chunks_of_rows_in_use():
+    q, k, v = bf16(20, 4, 64), bf16(33, 2, 64, seed=1), bf16(33, 2, 64, seed=2)
+    q[5:7] = k[9:11] = v[9:11] = torch.nan
+    used = {"seqused_q": i32([5, 13]), "seqused_k": i32([9, 20])}
+    out, lse = fa.flash_attn_varlen_func(q, k, v, i32([0, 7, 20]), i32([0, 11, 33]), 13, 22, **used, causal=True,
+                                         attention_chunk=4, return_attn_probs=True)
+    for rows, keys in ((slice(0, 5), slice(0, 9)), (slice(7, 20), slice(11, 31))):
+        expected = in_chunks(q[rows], k[keys], v[keys], 4, causal=True)
+        close(out[rows], expected[0], LIMIT)
+        close(lse[:, rows], expected[1], 1e-5)
+    assert not out[5:7].any() and compat.stats() == {"seqused": 2}
+
+
+def test_chunks_of_e4m3_keep_their_scales():
+    q, k, v = (x.to(E4M3) for x in operands())
+    scales = torch.rand(3, 2, 2, device=q.device) + 0.5
+    given = dict(zip(("q_descale", "k_descale", "v_descale"), scales, strict=True))
+    out = fa.flash_attn_func(q, k, v, attention_chunk=8, **given)
+    factors = [scales[0].repeat_interleave(2, 1), scales[1], scales[2]]
+    wide = [x.double() * scale[:, None, :, None] for x, scale in zip((q, k, v), factors, strict=True)]
+    for b in range(2):
+        close(out[b], in_chunks(*(x[b] for x in wide), 8)[0], 0.2)
+
+
+@pytest.mark.parametrize("s", [1, 5, 19])
+@pytest.mark.parametrize("options", [{}, {"causal": True}, {"window_size": (6, 3)}], ids=str)
+def test_kvcache_with_left_padding(s, options):
+    """Keys before the padding's end are not seen, though they are NaN; the cache has a sequence more."""
+    q, k, v = bf16(2, s, 4, 64), bf16(3, 40, 2, 64, seed=1), bf16(3, 40, 2, 64, seed=2)
+    lengths, padding = [33, 20], [4, 20 if s == 5 else 11]
+    for b, n in enumerate(padding):
+        k[b, :n] = v[b, :n] = torch.nan
+    out, lse, *_ = fa.flash_attn_with_kvcache(q, k, v, cache_seqlens=i32(lengths), cache_leftpad=i32(padding),
+                                              return_softmax_lse=True, **options)
+    known = {"causal": options.get("causal", False), "window": options.get("window_size", (-1, -1))}
+    for b, n in enumerate(padding):
+        keys = slice(n, lengths[b])
+        expected = reference.attention(q[b : b + 1], k[b : b + 1, keys], v[b : b + 1, keys], **known)
+        close(out[b : b + 1], expected[0], LIMIT)
+        close(lse[b : b + 1], expected[1], 1e-5)
+    assert compat.stats() == {}
+    into = torch.empty_like(q)
+    packing = {"cu_seqlens_q": i32([0, s, 2 * s]), "max_seqlen_q": s}
+    packed = fa.flash_attn_with_kvcache(q.flatten(0, 1), k, v, cache_seqlens=i32(lengths),
+                                        cache_leftpad=i32(padding), **packing, **options)
+    assert torch.equal(packed.view_as(into), out)
+
+
 MASKS = [{}, {"causal": True}, {"window_size": (6, 3)}, {"softcap": 4.0}]
 
 
@@ -254,7 +354,6 @@ def test_kvcache_of_e4m3_folds_the_scale_of_q():
 REFUSALS = {
     "qv": ({"qv": bf16(2, 2, 4, 64)}, "qv"),
     "wide values": ({"v": bf16(2, 40, 2, 128)}, "v.shape[-1]"),
-    "chunks": ({"attention_chunk": 4}, "attention_chunk"),
     "float32": ({name: torch.zeros(2, 2, 2, 64, device=place()) for name in "qkv"}, "q, k, v"),
     "head size": ({"q": bf16(2, 2, 4, 20), "k": bf16(2, 40, 2, 20), "v": bf16(2, 40, 2, 20)}, "q.shape[-1]"),
 }
@@ -278,7 +377,12 @@ def test_what_no_kernel_has_is_refused(change, field, is_cache):
 def kvcache_refusals():
     lengths, new = i32([3, 4]), bf16(2, 2, 2, 64, seed=5)
     table = torch.ones(64, 16, device=place())
-    yield "leftpad", {"cache_leftpad": lengths}, "cache_leftpad"
+    yield "chunks", {"attention_chunk": 4}, "attention_chunk"
+    pages = {"page_table": i32([[0], [1]])}
+    yield "left padding of pages", {"cache_leftpad": lengths, **pages}, "cache_leftpad"
+    yield "left padding by index", {"cache_leftpad": lengths, "cache_batch_idx": i32([0, 1])}, "cache_leftpad"
+    yield "left padding and new keys", {"cache_leftpad": lengths, "k": new, "v": new}, "cache_leftpad"
+    yield "int64 padding", {"cache_leftpad": lengths.long()}, "cache_leftpad"
     packed = {"q": bf16(4, 4, 64), "cu_seqlens_q": i32([0, 2, 4])}
     yield "packed queries", {**packed, "k": new, "v": new}, "cu_seqlens_q"
     yield "packed keys", {"cu_seqlens_k_new": i32([0, 2, 4])}, "cu_seqlens_k_new"
@@ -320,6 +424,8 @@ def test_what_caches_cannot_have_is_refused(name, change, field):
     ({"cu_seqlens_q": torch.tensor([0, 20])}, "cu_seqlens_q"),
     ({"seqused_k": torch.tensor([3])}, "seqused_k"),
     ({"cu_seqlens_k": None}, "cu_seqlens_k"),
+    ({"attention_chunk": 4, "seqused_k": torch.tensor([3], dtype=torch.int32), "cu_seqlens_k": None,
+      "cu_seqlens_q": None}, "seqused_q, seqused_k"),
 ])
 def test_varlen_refusals(change, field):
     q, k, v = (x[0] for x in operands(b=1))
@@ -332,7 +438,8 @@ def test_varlen_refusals(change, field):
 
 def test_all_reasons_come_together():
     q, k, v = operands()
-    reasons = fa.can_implement("flash_attn_func", q=q, k=k, v=v[..., :32], attention_chunk=3, qv=q)
+    given = {"q": q, "k_cache": k, "v_cache": v[..., :32], "attention_chunk": 3, "qv": q}
+    reasons = fa.can_implement("flash_attn_with_kvcache", **given)
     assert {reason.field for reason in reasons} == {"qv", "v.shape[-1]", "attention_chunk"}
 
 

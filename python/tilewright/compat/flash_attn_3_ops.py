@@ -15,7 +15,8 @@ from torch import Tensor
 from torch.library import Library
 
 from . import flash_attn_interface
-from ._flash_attn import forward, with_cache
+from ._flash_attn import forward
+from ._flash_caches import with_cache
 
 _SCHEMAS = {
     "fwd": (

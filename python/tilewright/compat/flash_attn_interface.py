@@ -13,7 +13,8 @@ from tilewright import Reason
 from tilewright.torch import merge_attention
 
 from ._common import fit
-from ._flash_attn import cache_calls, cache_reasons, forward, forward_reasons, with_cache
+from ._flash_attn import forward, forward_reasons
+from ._flash_caches import cache_calls, cache_reasons, with_cache
 
 __all__ = [
     "can_implement",

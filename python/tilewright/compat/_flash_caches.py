@@ -1,0 +1,356 @@
+"""FlashAttention-3's attention over caches."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tilewright import Reason
+from tilewright.torch import _attention, _decode, _paged
+from tilewright.torch._context import Way, known_calls, places_of
+
+from . import _chunks
+from ._common import count, fit, packed, reason, refuse, shape_of
+from ._flash_attn import E4M3, HEAD_DIMS, int32_reasons, lacking, operand_reasons
+
+MAX_DECODE_QUERIES = 16
+MAX_SPLITS = 1024
+#: Tensors of known calls, results last.
+_CACHE = places_of(
+    "q k_cache v_cache new_k new_v cos sin lengths block_table k_descale v_descale out lse"
+)
+cache_calls = known_calls(len(_CACHE))
+
+
+def cache_reasons(
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    k: Tensor | None = None,
+    v: Tensor | None = None,
+    qv: Tensor | None = None,
+    *,
+    rotary_cos: Tensor | None = None,
+    cache_seqlens: Tensor | int | None = None,
+    cache_batch_idx: Tensor | None = None,
+    cache_leftpad: Tensor | None = None,
+    page_table: Tensor | None = None,
+    cu_seqlens_q: Tensor | None = None,
+    cu_seqlens_k_new: Tensor | None = None,
+    seqused_q: Tensor | None = None,
+    rotary_seqlens: Tensor | None = None,
+    causal: bool = False,
+    window: Any = (-1, -1),
+    attention_chunk: int = 0,
+    num_splits: int = 0,
+) -> list[Reason]:
+    """Why a call over caches cannot be done; empty if it can."""
+    reasons: list[Reason] = []
+    operand_reasons(reasons, q, k_cache, v_cache, qv)
+    if attention_chunk:
+        rule = "visible keys of caches do not begin at a chunk"
+        fix = "window_size limits them too, by distance"
+        reasons.append(reason("attention_chunk", attention_chunk, rule, fix))
+    lengths = cache_seqlens if isinstance(cache_seqlens, Tensor) else None
+    int32_reasons(
+        reasons,
+        cache_seqlens=lengths,
+        cache_batch_idx=cache_batch_idx,
+        page_table=page_table,
+        cu_seqlens_q=cu_seqlens_q,
+        seqused_q=seqused_q,
+        cache_leftpad=cache_leftpad,
+    )
+    if cu_seqlens_k_new is not None:
+        rule = "packed new keys have no kernel"
+        fix = "write the keys to the cache before the call"
+        reasons.append(reason("cu_seqlens_k_new", "given", rule, fix))
+        return reasons
+    if beyond := _beyond_decode(q, cu_seqlens_q, seqused_q, cache_leftpad, causal, window):
+        if cache_leftpad is not None and (page_table is not None or cache_batch_idx is not None):
+            rule = "left padding comes with caches without pages and indices"
+            fix = "enter the pages behind the padding in page_table"
+            reasons.append(reason("cache_leftpad", shape_of(cache_leftpad), rule, fix))
+        if not reasons:
+            _paged_reasons(reasons, q, k_cache, k is not None or rotary_cos is not None, beyond)
+    elif k is not None:
+        _append_reasons(reasons, q, k, rotary_cos is not None, causal, window)
+    if rotary_cos is not None and rotary_seqlens is not None and rotary_seqlens is not lengths:
+        rule = "positions count from cache_seqlens"
+        fix = "pass cache_seqlens itself, or None"
+        reasons.append(reason("rotary_seqlens", shape_of(rotary_seqlens), rule, fix))
+    if num_splits > MAX_SPLITS:
+        rule = f"at most {MAX_SPLITS} splits"
+        reasons.append(reason("num_splits", num_splits, rule, "0: by the lengths"))
+    return reasons
+
+
+def _beyond_decode(
+    q: Tensor,
+    cu_seqlens_q: Tensor | None,
+    seqused_q: Tensor | None,
+    cache_leftpad: Tensor | None,
+    causal: bool,
+    window: Any,
+) -> tuple[str, object, str] | None:
+    """What decode attention does not have of a call over caches: field, value, what to do without."""
+    if cache_leftpad is not None:
+        fix = "move the keys, or enter the pages behind the padding in page_table"
+        return "cache_leftpad", shape_of(cache_leftpad), fix
+    if cu_seqlens_q is not None:
+        return "cu_seqlens_q", "given", "pass q as [batch, tokens, heads, head_dim]"
+    if seqused_q is not None:
+        return "seqused_q", "given", "leave it out, and the results of other queries unread"
+    if q.shape[1] > MAX_DECODE_QUERIES:
+        fix = "call it for 16 of them at a time, or flash_attn_varlen_func with whole k and v"
+        return "q.shape[1]", q.shape[1], fix
+    right = 0 if causal else int(window[1])
+    if 0 < right < q.shape[1] - 1:
+        return "window_size[1]", right, "0 with the queries one by one"
+    return None
+
+
+def _paged_reasons(
+    reasons: list[Reason], q: Tensor, k_cache: Tensor, appends: bool, beyond: tuple[str, object, str]
+) -> None:
+    """Of calls that go to attention over pages."""
+    field, value, fix = beyond
+    what = "more than 16 queries, packed queries, windows to the right and left padding over caches"
+    if text := lacking(q, k_cache, _width(q.shape[-1])):
+        reasons.append(reason(field, value, f"{what} are for {text}", fix))
+    elif appends:
+        rule = f"{what} come with keys that are in the cache, and are not turned"
+        fix = "turn q, and write the keys to the cache, before the call"
+        reasons.append(reason(field, value, rule, fix))
+
+
+def _append_reasons(
+    reasons: list[Reason], q: Tensor, k: Tensor, is_rotary: bool, causal: bool, window: Any
+) -> None:
+    queries = q.shape[1]
+    if k.shape[1] != queries:
+        value = f"{k.shape[1]} beside {queries} queries"
+        fix = "write the keys to the cache before the call"
+        reasons.append(reason("k.shape[1]", value, "as many new keys as queries", fix))
+    is_open = not causal and int(window[0]) < 0 and not 0 <= int(window[1]) < queries - 1
+    if is_rotary and is_open and queries > 1:
+        rule = "queries turn by their own positions, and here by cache_seqlens alone"
+        fix = "pass causal=True, or turn q before the call"
+        reasons.append(reason("rotary_cos", f"{queries} queries, not causal", rule, fix))
+    if q.shape[-1] not in HEAD_DIMS:
+        rule = f"head sizes of caches that are written are one of {HEAD_DIMS}"
+        fix = "pad the caches with zeros once"
+        reasons.append(reason("q.shape[-1]", q.shape[-1], rule, fix))
+
+
+def with_cache(
+    name: str,
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    k: Tensor | None,
+    v: Tensor | None,
+    *,
+    out: Tensor | None = None,
+    rotary_cos: Tensor | None,
+    rotary_sin: Tensor | None,
+    cache_seqlens: Tensor | int | None,
+    cache_batch_idx: Tensor | None,
+    page_table: Tensor | None,
+    cu_seqlens_q: Tensor | None = None,
+    seqused_q: Tensor | None = None,
+    cache_leftpad: Tensor | None = None,
+    max_seqlen_q: int | None = None,
+    descales: tuple[Tensor | None, Tensor | None, Tensor | None],
+    softmax_scale: float | None,
+    causal: bool,
+    window: Any,
+    softcap: float,
+    rotary_interleaved: bool,
+    num_splits: int,
+    return_lse: bool,
+    known: tuple[Any, ...] = (),
+    **other: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """Attention of a few queries over caches, to which new keys and values may be added.
+
+    known  arguments of cache_calls: the same call from now on is a known one, if nothing is copied
+    """
+    reasons = cache_reasons(
+        *(q, k_cache, v_cache, k, v, other.pop("qv", None)),
+        rotary_cos=rotary_cos,
+        cache_seqlens=cache_seqlens,
+        cache_batch_idx=cache_batch_idx,
+        page_table=page_table,
+        cu_seqlens_q=cu_seqlens_q,
+        seqused_q=seqused_q,
+        cache_leftpad=cache_leftpad,
+        causal=causal,
+        window=window,
+        num_splits=num_splits,
+        **other,
+    )
+    if reasons:
+        refuse(name, reasons)
+    head_dim = q.shape[-1]
+    room = k_cache.shape[1] * (1 if page_table is None else page_table.shape[1])
+    if cache_batch_idx is not None:
+        page_table = _by_index(cache_batch_idx, page_table)
+    left, right = int(window[0]), 0 if causal else int(window[1])
+    scale = head_dim**-0.5 if softmax_scale is None else softmax_scale
+    if _beyond_decode(q, cu_seqlens_q, seqused_q, cache_leftpad, causal, window):
+        packing = (packed(cu_seqlens_q), packed(seqused_q), max_seqlen_q)
+        masking = (scale, causal, left, right, softcap)
+        keys = (k_cache, v_cache, cache_seqlens, page_table, packed(cache_leftpad))
+        return _over_pages(q, keys, packing, out, masking, return_lse)
+    options = (scale, causal or right == 0, -1 if left >= room - 1 else left, softcap)
+    scales: tuple[Tensor | None, Tensor | None] = (None, None)
+    if q.dtype == E4M3:
+        scales = _cache_descales(descales)
+        q = _sixteen_bits(q)
+        k, v = (None if x is None else _sixteen_bits(x) for x in (k, v))
+    turning: tuple[Tensor | None, Tensor | None] = (None, None)
+    if rotary_cos is not None and rotary_sin is not None:
+        turning = (_fp32(rotary_cos), _fp32(rotary_sin))
+    caches = (k_cache, v_cache)
+    if k is None:
+        caches = (_wide(k_cache), _wide(v_cache))
+        if caches[0].stride() != caches[1].stride():
+            caches = (caches[0].contiguous(), caches[1].contiguous())
+    new = (None if k is None else fit(k), None if v is None else fit(v))
+    is_plain = head_dim in HEAD_DIMS
+    given: tuple[Any, ...]
+    given = (_wide(q), *caches, _lengths(cache_seqlens, q.shape[0], k_cache, room), _table(page_table), *new)
+    given += (*turning, None, *scales, out if is_plain else None, None, return_lse)
+    given += (rotary_interleaved, *options, max(num_splits, 0), "auto")
+    done = _decode.decode(given, Way(cache_calls, known if is_plain else (), _CACHE))
+    result, lse = done if return_lse else (done, None)
+    if result.shape[-1] != head_dim:
+        result = result[..., :head_dim]
+        result = result if out is None else out.copy_(result)
+    return result, lse
+
+
+def _over_pages(
+    q: Tensor,
+    keys: tuple[Tensor, Tensor, Tensor | int | None, Tensor | None, Tensor | None],
+    packing: tuple[Tensor | None, Tensor | None, int | None],
+    out: Tensor | None,
+    options: tuple[Any, ...],
+    return_lse: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """What decode attention does not take. Rows that are not in use get 0, and an lse of -inf.
+
+    keys     both caches, their lengths, a table of pages, and left padding
+    packing  where packed queries begin, how many of each are in use, and the longest
+    """
+    k_cache, v_cache, seqlens, page_table, leftpad = keys
+    cu_q, used_q, max_q = packing
+    if cu_q is not None and max_q is None:
+        raise ValueError("max_seqlen_q goes with cu_seqlens_q")
+    shape, size = q.shape, k_cache.shape[1]
+    batch = shape[0] if cu_q is None else cu_q.shape[0] - 1
+    room = size * (1 if page_table is None else page_table.shape[1])
+    lengths = _lengths(seqlens, batch, k_cache, room)
+    max_q, q, k, v = max_q or shape[1], _wide(q), _wide(k_cache), _wide(v_cache)
+    cu_k, is_flat = None, False
+    if leftpad is not None:  # sequences one behind the other, of which the padding is left out
+        if cu_q is None:
+            cu_q, q, is_flat = _chunks.starts_of(batch, shape[1], q.device), _chunks.flat(q), True
+        k, v = (_chunks.flat(x[:batch]) for x in (k, v))
+        cu_k = _chunks.padded(_chunks.starts_of(batch, size, q.device), leftpad, size)
+        lengths = (lengths - leftpad).clamp_(min=0)
+    elif cu_q is not None and page_table is None:  # a sequence is a page
+        page_table = torch.arange(batch, dtype=torch.int32, device=q.device)[:, None]
+    result = out if out is not None and out.shape == q.shape else None
+    lse: Tensor | None = None
+    if used_q is not None:
+        result = torch.zeros_like(q) if result is None else result.zero_()
+        if return_lse:
+            lse = q.new_full(_attention._lse_shape(q), -math.inf, dtype=torch.float32)
+    given = (q, k, v, _table(page_table), used_q, lengths, cu_q, cu_k, None, result, lse, return_lse)
+    done = _paged.attend((*given, max_q, room, *options, "auto"))
+    found: Tensor = done[0] if return_lse else done
+    lse = done[1] if return_lse else None
+    if found is not out:
+        found = found.view(*shape[:-1], -1)[..., : shape[-1]]
+        found = found if out is None else out.copy_(found)
+    return found, _chunks.unflat(lse, batch) if is_flat and lse is not None else lse
+
+
+def _by_index(index: Tensor, page_table: Tensor | None) -> Tensor:
+    """A sequence of the cache for each of the batch: its pages, or all of it as one page."""
+    return index[:, None] if page_table is None else page_table[index]
+
+
+def _table(page_table: Tensor | None) -> Tensor | None:
+    if page_table is None or page_table.stride(1) == 1:
+        return page_table
+    return packed(page_table)
+
+
+def _lengths(given: Tensor | int | None, batch: int, cache: Tensor, room: int) -> Tensor:
+    if isinstance(given, Tensor):
+        lengths = packed(given)
+        assert lengths is not None
+        return lengths
+    number = room if given is None else given
+    return torch.full((batch,), number, dtype=torch.int32, device=cache.device)
+
+
+def _cache_descales(
+    descales: tuple[Tensor | None, Tensor | None, Tensor | None],
+) -> tuple[Tensor | None, Tensor | None]:
+    """q comes with its factor folded into that of the keys, which every score has too."""
+    q_descale, k_descale, v_descale = descales
+    if q_descale is not None:
+        k_descale = q_descale if k_descale is None else q_descale * k_descale
+    return k_descale, v_descale
+
+
+def _sixteen_bits(x: Tensor) -> Tensor:
+    """e4m3 in bfloat16, exactly."""
+    count("converted")
+    return x.to(torch.bfloat16)
+
+
+_tables: dict[int, tuple[weakref.ref[Tensor], int, Tensor]] = {}
+
+
+def _fp32(table: Tensor) -> Tensor:
+    """Cosines or sines in fp32; those of the last few tables are kept."""
+    if table.dtype == torch.float32 and table.is_contiguous():
+        return table
+    if torch.compiler.is_compiling() or table.is_inference():
+        return table.float().contiguous()
+    kept = _tables.get(id(table))
+    if kept is not None and kept[0]() is table and kept[1] == table._version:
+        return kept[2]
+    count("converted")
+    while len(_tables) >= 16:
+        del _tables[next(iter(_tables))]
+    made = table.float().contiguous()
+    _tables[id(table)] = (weakref.ref(table), table._version, made)
+    return made
+
+
+def _wide(x: Tensor) -> Tensor:
+    """x in a head size that the decode kernels have, with rows that they can read."""
+    head_dim = x.shape[-1]
+    if head_dim in HEAD_DIMS:
+        return fit(x)
+    count("head_dim")
+    width = _width(head_dim)
+    if x.dtype == E4M3:
+        return F.pad(x.view(torch.uint8), (0, width - head_dim)).view(E4M3)
+    return F.pad(x, (0, width - head_dim))
+
+
+def _width(head_dim: int) -> int:
+    """The head size that kernels for caches have for it."""
+    return next((size for size in HEAD_DIMS if size >= head_dim), head_dim)
