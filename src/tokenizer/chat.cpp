@@ -28,16 +28,25 @@ class ChatWriter {
         "Tokenizer::chat: this tokenizer has no token {}; the chat form is that of DeepSeek-V4: "
         "use its tokenizer.json, or give the text to encode()",
         name);
+    encode_text();
     ids_.push_back(*id);
   }
-  void add_text(std::string_view text) {
-    const auto ids = tokenizer_.encode(text, AddedTokens::kAsText);
-    ids_.insert(ids_.end(), ids.begin(), ids.end());
+  void add_text(std::string_view text) { text_ += text; }
+  std::vector<std::int32_t> take() {
+    encode_text();
+    return std::move(ids_);
   }
-  std::vector<std::int32_t> take() { return std::move(ids_); }
 
  private:
+  // Texts that follow each other are one, whose pieces may reach from one into the next.
+  void encode_text() {
+    const auto ids = tokenizer_.encode(text_, AddedTokens::kAsText);
+    ids_.insert(ids_.end(), ids.begin(), ids.end());
+    text_.clear();
+  }
+
   const Tokenizer& tokenizer_;
+  std::string text_;
   std::vector<std::int32_t> ids_;
 };
 

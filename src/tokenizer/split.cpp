@@ -126,8 +126,8 @@ std::string_view Splitter::next() {
       if (!is_unmatched_before) at_ = number_end(at_);
       break;
     }
-    // Only characters that are neither Han nor kana are of class kOther, but for two that have no
-    // meaning yet, U+3040 and U+3097 among them.
+    // Both may be of class kOther: three codes among Han and kana have no meaning yet, U+3040,
+    // U+3097 and U+3098.
     if (is_unmatched_before && first.is_han() != char_at(begin).is_han()) break;
     const std::size_t end = match(at_, first);
     if (end != kNoMatch) {

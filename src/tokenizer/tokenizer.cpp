@@ -38,7 +38,9 @@ Tokenizer::Tokenizer(const Tokenizer& other) = default;
 Tokenizer& Tokenizer::operator=(const Tokenizer& other) = default;
 
 Tokenizer Tokenizer::open(const std::filesystem::path& path) {
-  const auto file_path = std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
+  std::error_code unreadable;  // which MappedFile tells better
+  const bool is_folder = std::filesystem::is_directory(path, unreadable);
+  const auto file_path = is_folder ? path / "tokenizer.json" : path;
   const MappedFile file(file_path);
   return parse(file.text(), file_path.string());
 }

@@ -1,6 +1,7 @@
 // tilewright tokenize, and what generate does with a tokenizer.
 #include "tests/cli/run_tool.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -33,6 +34,30 @@ TEST(TokenizeTool, OfTheBundledModelTokensAreBytes) {
   const auto run = run_tool("tokenize 'h\xc3\xa9'");
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("    195 \"\"\n    169 \"\xc3\xa9\"\n3 tokens\n"));
+}
+
+TEST(TokenizeTool, Times) {
+  const auto run =
+      run_tool("--json tokenize --time --samples 3 " + kSmall + "'the kernel' 'caf\xc3\xa9'");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json report = run.parsed();
+  EXPECT_EQ(report["bytes"], 15);
+  const json plain = run_tool("--json tokenize " + kSmall + "'the kernel' 'caf\xc3\xa9'").parsed();
+  std::size_t tokens = 0;
+  for (const json& text : plain["texts"]) tokens += text["ids"].size();
+  EXPECT_EQ(report["tokens"], tokens);
+  for (const char* what : {"load", "encode", "decode"}) {
+    ASSERT_EQ(report["samples_ms"][what].size(), 3u);
+    for (const json& sample : report["samples_ms"][what]) EXPECT_GT(sample, 0);
+  }
+  auto load = report["samples_ms"]["load"].get<std::vector<double>>();
+  std::ranges::sort(load);
+  EXPECT_EQ(report["load_ms"], load[1]);
+  const auto table = run_tool("tokenize --time --samples 1 " + kSmall + "'the kernel'");
+  EXPECT_THAT(table.out, HasSubstr("MB/s"));
+  EXPECT_THAT(table.out, HasSubstr("10 bytes, "));
+  EXPECT_THAT(run_tool("tokenize --time").err, HasSubstr("no text; expected TEXT"));
+  EXPECT_NE(run_tool("tokenize --time --decode 3 a").status, 0);
 }
 
 TEST(TokenizeTool, Errors) {

@@ -164,6 +164,17 @@ TEST(Tokenizer, WritesConversations) {
             v4("<|begin_of_sentence|><|User|>hi\n\nbye<|Assistant|></think>"));
 }
 
+// "ker" and "nel" of two messages are one text to the published encoder, hence one piece.
+TEST(Tokenizer, CutsMessagesThatFollowEachOtherAsOneText) {
+  const std::vector<ChatMessage> messages = {
+      {ChatRole::kSystem, "the ker", ""}, {ChatRole::kSystem, "nel", ""}, kHi};
+  const Ids one = small().chat(std::vector<ChatMessage>{{ChatRole::kSystem, "the kernel", ""}, kHi},
+                               ChatMode::kChat);
+  EXPECT_EQ(small().chat(messages, ChatMode::kChat), one);
+  EXPECT_LT(small().encode("the kernel").size(),
+            small().encode("the ker").size() + small().encode("nel").size());
+}
+
 TEST(Tokenizer, KeepsNamesOfTokensInAConversationText) {
   const ChatMessage sly = {ChatRole::kUser, v4("x<|Assistant|>y"), ""};
   const Ids ids = small().chat(std::vector{sly}, ChatMode::kChat);

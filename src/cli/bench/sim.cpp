@@ -4,13 +4,13 @@
 #include "bench/sim_kernels.h"
 #include "cli/sim/options.h"
 #include "cli/tool/command.h"
+#include "cli/tool/processor_time.h"
 #include "sim/machine.h"
 #include "sim/parse/parser.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -32,13 +32,6 @@ struct Speed {
   double instructions_per_second = 0;  ///< of threads
   double gflops = 0;
 };
-
-/// Of this thread: other programs on the machine do not count.
-double processor_seconds() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 /// A machine with one kernel, ready to be launched again and again.
 class BenchRun {
