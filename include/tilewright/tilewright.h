@@ -1293,6 +1293,85 @@ TW_API tw_status tw_codes_pack(int32_t bits, const uint8_t* codes, size_t count,
 TW_API tw_status tw_codes_unpack(int32_t bits, const uint8_t* bytes, size_t count, uint8_t* codes);
 
 /* ----------------------------------------------------------------------------------------------
+ * Tokenizer
+ */
+
+/* What becomes of a text that contains the name of an added token, such as "<think>". */
+typedef enum tw_added_tokens {
+  TW_ADDED_TOKENS_MATCH = 0, /* it is that token */
+  TW_ADDED_TOKENS_AS_TEXT = 1 /* it is text like any other */
+} tw_added_tokens;
+
+typedef enum tw_chat_role {
+  TW_CHAT_ROLE_USER = 0,
+  TW_CHAT_ROLE_SYSTEM = 1,
+  TW_CHAT_ROLE_ASSISTANT = 2
+} tw_chat_role;
+
+typedef enum tw_chat_mode {
+  TW_CHAT_MODE_CHAT = 0,
+  TW_CHAT_MODE_THINKING = 1
+} tw_chat_mode;
+
+typedef struct tw_chat_message {
+  size_t struct_bytes;
+  int32_t role; /* tw_chat_role */
+  int32_t reserved;
+  const char* content; /* UTF-8 */
+  const char* reasoning; /* an assistant's, before its answer; thinking mode alone shows it */
+} tw_chat_message;
+
+/* Immutable: several threads may use one. Texts are UTF-8 with their size; zeros may be in them.
+ * What is written goes to memory of the caller with room for `capacity` elements: NULL asks only
+ * how many there are, which is always told; without enough room nothing is written, and the call
+ * is refused. */
+typedef struct tw_tokenizer tw_tokenizer;
+/* A tokenizer.json, or the folder that has it. NULL: 256 tokens, each the byte of its number. */
+TW_API tw_status tw_tokenizer_open(const char* path, tw_tokenizer** tokenizer);
+/* The same from text; `source` stands for it in messages. */
+TW_API tw_status tw_tokenizer_parse(const char* text, size_t text_bytes, const char* source,
+                                    tw_tokenizer** tokenizer);
+/* Streams made of it stay valid. */
+TW_API void tw_tokenizer_destroy(tw_tokenizer* tokenizer);
+/* Number of tokens with the added ones; ids are below it. */
+TW_API int64_t tw_tokenizer_vocab_size(const tw_tokenizer* tokenizer);
+/* added_tokens: one of tw_added_tokens. As many ids as the text has bytes are always enough. */
+TW_API tw_status tw_tokenizer_encode(const tw_tokenizer* tokenizer, const char* text,
+                                     size_t text_bytes, int32_t added_tokens, int32_t* ids,
+                                     size_t capacity, size_t* num_ids);
+/* The conversation as DeepSeek-V4 reads it, with what opens the assistant's turn behind the last
+ * message of the user. mode: one of tw_chat_mode. All messages are made by
+ * tw_chat_message_init(). */
+TW_API tw_status tw_tokenizer_chat(const tw_tokenizer* tokenizer, const tw_chat_message* messages,
+                                   size_t num_messages, int32_t mode, int32_t* ids, size_t capacity,
+                                   size_t* num_ids);
+/* What is not UTF-8 becomes U+FFFD. No zero is put at the end. */
+TW_API tw_status tw_tokenizer_decode(const tw_tokenizer* tokenizer, const int32_t* ids,
+                                     size_t num_ids, char* text, size_t capacity,
+                                     size_t* text_bytes);
+/* The bytes of a token, which need not be whole characters. Valid as long as the tokenizer. */
+TW_API tw_status tw_tokenizer_token_bytes(const tw_tokenizer* tokenizer, int32_t id,
+                                          const char** bytes, size_t* num_bytes);
+/* 1 if the file calls the token special: no text, but a mark in it. */
+TW_API int tw_tokenizer_is_special(const tw_tokenizer* tokenizer, int32_t id);
+/* The token of an added token's name; -1 if there is none. */
+TW_API int32_t tw_tokenizer_find_added(const tw_tokenizer* tokenizer, const char* name);
+
+/* Tokens to text as they come: a character is given out when its last byte is there, never a
+ * part of one. For one thread at a time. */
+typedef struct tw_token_stream tw_token_stream;
+TW_API tw_status tw_token_stream_create(const tw_tokenizer* tokenizer, tw_token_stream** stream);
+TW_API void tw_token_stream_destroy(tw_token_stream* stream);
+/* The characters that the token completes, perhaps none. The text ends with a zero and is valid
+ * until the next call with the stream. */
+TW_API tw_status tw_token_stream_add(tw_token_stream* stream, int32_t id, const char** text,
+                                     size_t* text_bytes);
+/* What is left of a character that never ended: U+FFFD, or nothing. Another text may follow
+ * then. */
+TW_API tw_status tw_token_stream_finish(tw_token_stream* stream, const char** text,
+                                        size_t* text_bytes);
+
+/* ----------------------------------------------------------------------------------------------
  * tw_NAME_init() of every struct: sizes, then defaults, which the library fills in
  */
 
@@ -1708,6 +1787,13 @@ static inline void tw_rms_norm_arguments_init(tw_rms_norm_arguments* given) {
   if (given == NULL) return;
   given->struct_bytes = sizeof *given;
   tw_rms_norm_arguments_set_defaults(given);
+}
+
+TW_API void tw_chat_message_set_defaults(tw_chat_message* given);
+static inline void tw_chat_message_init(tw_chat_message* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_chat_message_set_defaults(given);
 }
 
 #ifdef __cplusplus

@@ -30,6 +30,7 @@ static const Word kWords22[] = {{"bytes", 0}, {"bits", 1}, {NULL, 0}};
 static const Word kWords23[] = {{"write", 0}, {"window", 1}, {"entries", 2}, {NULL, 0}};
 static const Word kWords24[] = {{"csa", 0}, {"hca", 1}, {"index_fp8", 2}, {"index_mxfp4", 3}, {NULL, 0}};
 static const Word kWords25[] = {{"mxfp4", 2}, {"fp8", 1}, {NULL, 0}};
+static const Word kWords26[] = {{"user", 0}, {"system", 1}, {"assistant", 2}, {NULL, 0}};
 
 static void init_tw_reason(void* given) { tw_reason_init(given); }
 static const Member kMembers_tw_reason[] = {
@@ -971,6 +972,17 @@ static tw_rms_norm_arguments defaults_tw_rms_norm_arguments;
 static const Struct kStruct_tw_rms_norm_arguments = {
   "RmsNormArguments", sizeof(tw_rms_norm_arguments), init_tw_rms_norm_arguments, kMembers_tw_rms_norm_arguments,
   COUNT(kMembers_tw_rms_norm_arguments), names_tw_rms_norm_arguments, &defaults_tw_rms_norm_arguments};
+
+static void init_tw_chat_message(void* given) { tw_chat_message_init(given); }
+static const Member kMembers_tw_chat_message[] = {
+  {"role", KIND_WORD, offsetof(tw_chat_message, role), .words = kWords26},
+  {"content", KIND_TEXT, offsetof(tw_chat_message, content)},
+  {"reasoning", KIND_TEXT, offsetof(tw_chat_message, reasoning)}};
+static PyObject* names_tw_chat_message[COUNT(kMembers_tw_chat_message)];
+static tw_chat_message defaults_tw_chat_message;
+static const Struct kStruct_tw_chat_message = {
+  "ChatMessage", sizeof(tw_chat_message), init_tw_chat_message, kMembers_tw_chat_message,
+  COUNT(kMembers_tw_chat_message), names_tw_chat_message, &defaults_tw_chat_message};
 
 static tw_status create_tw_linear_weight(const void* given, const void* problem, void** handle) {
   return tw_linear_weight_prepare(given, problem, (tw_linear_weight**)handle);
@@ -2461,6 +2473,7 @@ const Struct* const kStructs[] = {
   &kStruct_tw_hyper_embedding_arguments,
   &kStruct_tw_rms_norm_problem,
   &kStruct_tw_rms_norm_arguments,
+  &kStruct_tw_chat_message,
   &kStruct_inputs_tw_attention,
   &kStruct_inputs_tw_attention_merge,
   &kStruct_inputs_tw_attention_prepare,

@@ -60,6 +60,11 @@ TEST(CApi, ServesAProgramCompiledWithAnOlderHeader) {
   EXPECT_EQ(check_older_header("sim:h200"), 0) << "the line in header_check.c; " << tw_last_error();
 }
 
+TEST(CApi, ServesACProgramThatTokenizes) {
+  EXPECT_EQ(check_tokenizer_c_api(TILEWRIGHT_TEST_DATA "/tokenizer"), 0)
+      << "the line in tokenizer_check.c; " << tw_last_error();
+}
+
 TEST(CApi, EveryThreadHasItsOwnError) {
   tw_device* device = nullptr;
   EXPECT_EQ(tw_device_open("nonsense", &device), TW_INVALID_ARGUMENT);

@@ -7,8 +7,9 @@ extern "C" {
 
 /* 0, or the line of the check that failed. */
 int check_c_api(const char* spec);
-int check_attention_c_api(const char* spec); /* preparing operands, decode attention */
-int check_cache_c_api(const char* spec);     /* caches, compressors */
+int check_tokenizer_c_api(const char* folder); /* with a tokenizer.json */
+int check_attention_c_api(const char* spec);   /* preparing operands, decode attention */
+int check_cache_c_api(const char* spec);       /* caches, compressors */
 int check_hyper_c_api(const char* spec);
 int check_indexer_c_api(const char* spec);
 int check_plan_c_api(void);                 /* plans and reasons, without a device */

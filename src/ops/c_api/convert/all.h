@@ -14,3 +14,4 @@
 #include "ops/c_api/convert/cache.h"
 #include "ops/c_api/convert/indexer.h"
 #include "ops/c_api/convert/hyper_connection.h"
+#include "ops/c_api/convert/tokenizer.h"
