@@ -29,7 +29,7 @@ if _others := [path for path in _core.loaded_libraries() if os.path.dirname(path
 # Found when they are first used: names of modules, and of what stands in them.
 _MODULES = ("bench", "compat", "doctor", "formats", "integrations", "layout", "numpy", "sim", "testing", "torch")
 _NAMES = {"Answer": "_plan", "Layout": "layout", "Plan": "_plan", "Reason": "_reasons", "can_implement": "_plan",
-          "empty": "_arrays", "simulate": "sim"}
+          "TokenStream": "_tokenizer", "Tokenizer": "_tokenizer", "empty": "_arrays", "simulate": "sim"}
 
 TYPE_CHECKING = False  # as in typing, which takes longer to import than the rest
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from ._plan import Plan as Plan
     from ._plan import can_implement as can_implement
     from ._reasons import Reason as Reason
+    from ._tokenizer import Tokenizer as Tokenizer
+    from ._tokenizer import TokenStream as TokenStream
     from .layout import Layout as Layout
     from .sim import simulate as simulate
 

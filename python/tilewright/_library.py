@@ -17,6 +17,11 @@ def _library() -> ctypes.CDLL:
     return library
 
 
+def function(name: str) -> Any:
+    """One that returns no tw_status: nothing, or an int."""
+    return getattr(_library(), name)
+
+
 def call(name: str, *arguments: Any) -> None:
     """Errors are the exceptions of tw_status."""
     library = _library()

