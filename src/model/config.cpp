@@ -119,6 +119,16 @@ void read_rope(const JsonNode& root, Config& config) {
                  positive(scaling, "beta_fast"), positive(scaling, "beta_slow")};
 }
 
+// One token, a list of them, or none.
+std::vector<std::int32_t> read_ends(const JsonNode& root, std::int64_t vocab) {
+  const auto node = root.find("eos_token_id");
+  if (!node || node->value().is_null()) return {};
+  std::vector<std::int32_t> ends;
+  for (const JsonNode& elem : node->value().is_array() ? node->elems() : std::vector{*node})
+    ends.push_back(static_cast<std::int32_t>(elem.as_int(0, vocab - 1)));
+  return ends;
+}
+
 }  // namespace
 
 Config parse_config(std::string_view text, std::string_view source) {
@@ -137,6 +147,7 @@ Config parse_config(std::string_view text, std::string_view source) {
   config.hyper_eps = positive(root, "hc_eps");
   config.norm_eps = positive(root, "rms_norm_eps");
   config.vocab = size(root, "vocab_size");
+  config.ends = read_ends(root, config.vocab);
   config.max_positions = size(root, "max_position_embeddings");
   return config;
 }

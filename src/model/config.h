@@ -49,6 +49,7 @@ struct Config {
   double hyper_eps = 0;                ///< hc_eps
   double norm_eps = 0;                 ///< rms_norm_eps
   std::int64_t vocab = 0;              ///< vocab_size
+  std::vector<std::int32_t> ends;      ///< eos_token_id: none, one or several end a text
   std::int64_t max_positions = 0;      ///< max_position_embeddings
   double rope_theta = 0;               ///< rope_theta, of layers without compression
   double compress_rope_theta = 0;      ///< compress_rope_theta, of the others, with YaRN

@@ -76,11 +76,13 @@ GenerateResult generate(Runner& runner, std::span<const Tokens> prompts,
   const std::size_t count = prompts.size();
   GenerateResult result;
   result.tokens.resize(count);
+  result.has_ended.resize(count);
   std::vector<Sampler> samplers;
   for (std::size_t i = 0; i < count; ++i) samplers.emplace_back(options.sampler, i);
   const auto take = [&](std::size_t sequence, std::span<const double> logits) {
     const std::int32_t token = samplers[sequence].next(logits);
     result.tokens[sequence].push_back(token);
+    result.has_ended[sequence] = std::ranges::count(options.ends, token) > 0;
     ++result.new_tokens;
     if (sink) sink(static_cast<std::int64_t>(sequence), token);
   };
@@ -105,11 +107,15 @@ GenerateResult generate(Runner& runner, std::span<const Tokens> prompts,
     return options.max_seconds > 0 && seconds_since(begin) > options.max_seconds;
   };
   start = std::chrono::steady_clock::now();
-  for (std::int64_t step = 1; step < options.max_tokens && !is_late(); ++step) {
-    std::vector<Tokens> next;
-    for (const Tokens& tokens : result.tokens) next.push_back({tokens.back()});
+  const auto have_ended = [&] { return std::ranges::count(result.has_ended, false) == 0; };
+  for (std::int64_t step = 1; step < options.max_tokens && !have_ended() && !is_late(); ++step) {
+    std::vector<Tokens> next(count);
+    for (std::size_t i = 0; i < count; ++i)
+      if (!result.has_ended[i]) next[i].push_back(result.tokens[i].back());
     const Logits logits = runner.forward(next, LogitRows::kLast);
-    for (std::size_t i = 0; i < count; ++i) take(i, logits.row(static_cast<std::int64_t>(i)));
+    std::int64_t row = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      if (!next[i].empty()) take(i, logits.row(row++));
   }
   result.decode_s = seconds_since(start);
   return result;

@@ -1,7 +1,11 @@
 // tilewright generate and eval, on the float64 model: what the tool adds to src/model.
+#include "base/json.h"
+#include "tests/base/scoped_folder.h"
 #include "tests/cli/run_tool.h"
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,6 +40,32 @@ TEST(GenerateTool, ABatchAsJson) {
   EXPECT_EQ(report["prefill"]["tokens"], 10);
   EXPECT_EQ(report["decode"]["tokens"], 4);
   EXPECT_THAT(report["runner"].get<std::string>(), HasSubstr("nvfp4 cache, mxfp4 experts"));
+}
+
+// The bundled model says of no byte that it ends a text; a copy of its config.json does.
+TEST(GenerateTool, EndsAtTheTokenOfTheConfig) {
+  namespace fs = std::filesystem;
+  const std::string command = "--json generate --device reference --max-tokens 5 -p 'The kernel '";
+  const json whole = run_tool(command).parsed()["sequences"][0];
+  EXPECT_EQ(whole["has_ended"], false);
+  const auto tokens = whole["tokens"].get<std::vector<int>>();
+  const int end = tokens[3];
+  const auto place = static_cast<std::size_t>(std::ranges::find(tokens, end) - tokens.begin());
+  const ScopedFolder folder;
+  for (const auto& entry : fs::directory_iterator(kModel))
+    if (entry.path().filename() != "config.json")
+      fs::create_symlink(entry.path(), folder / entry.path().filename().string());
+  json config = read_json(kModel + "/config.json");
+  config["eos_token_id"] = end;
+  write_json(folder / "config.json", config);
+  const std::string changed = " --model " + folder.path().string();
+  const json ended = run_tool(command + changed).parsed()["sequences"][0];
+  EXPECT_EQ(ended["has_ended"], true);
+  EXPECT_EQ(ended["tokens"], std::vector(tokens.begin(), tokens.begin() + place + 1));
+  const std::string text = whole["text"].get<std::string>().substr(0, place);
+  EXPECT_EQ(ended["text"], text);
+  EXPECT_EQ(run_tool(command.substr(7) + changed + " -q").out, "The kernel " + text + "\n");
+  EXPECT_EQ(run_tool(command + changed + " --ignore-eos").parsed()["sequences"][0], whole);
 }
 
 TEST(GenerateTool, WhatATerminalCannotTakeIsReplaced) {

@@ -44,6 +44,17 @@ TEST(Config, DraftLayersAfterTheMainOnesAreLeftOut) {
   EXPECT_EQ(config.num_layers(), 6);
 }
 
+TEST(Config, EndsAreATokenAListOrNothing) {
+  using Ends = std::vector<std::int32_t>;
+  EXPECT_EQ(read_config(kTinyModel).ends, Ends{});
+  EXPECT_EQ(parse([](json& c) { c.erase("eos_token_id"); }).ends, Ends{});
+  EXPECT_EQ(parse([](json& c) { c["eos_token_id"] = 1; }).ends, Ends{1});
+  EXPECT_EQ(parse([](json& c) { c["eos_token_id"] = {1, 255}; }).ends, (Ends{1, 255}));
+  expect_refused(ErrorKind::kParseError, "eos_token_id", 256, {"eos_token_id", "from 0 to 255"});
+  expect_refused(ErrorKind::kParseError, "eos_token_id", {1, -1}, {"/eos_token_id/1", "0 to 255"});
+  expect_refused(ErrorKind::kParseError, "eos_token_id", "end", {"whole number", "end"});
+}
+
 TEST(Config, WhatIsNotDeepSeekV4IsRefused) {
   expect_refused(ErrorKind::kUnsupported, "compress_ratios", {0, 1, 2, 0, 1, 2},
                  {"/compress_ratios/1", "is 1", "V4.1"});

@@ -25,7 +25,7 @@ struct GenerateArgs {
   std::string chat, system;
   model::GenerateOptions options;
   TraceArgs trace;
-  bool is_quiet = false;
+  bool is_quiet = false, ignores_end = false;
 };
 
 struct Prompt {
@@ -64,6 +64,13 @@ std::vector<Prompt> read_prompts(const GenerateArgs& args, const Tokenizer& toke
   return prompts;
 }
 
+// What the model wrote, without the token that says that it has ended.
+std::vector<std::int32_t> written(const model::GenerateResult& result, std::size_t sequence) {
+  std::vector<std::int32_t> tokens = result.tokens[sequence];
+  if (result.has_ended[sequence]) tokens.pop_back();
+  return tokens;
+}
+
 double per_second(std::int64_t tokens, double seconds) {
   return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
@@ -76,7 +83,8 @@ json to_json(const std::vector<Prompt>& prompts, const Tokenizer& tokenizer,
                          {"name", prompts[i].name},
                          {"prompt_tokens", prompts[i].tokens.size()},
                          {"tokens", result.tokens[i]},
-                         {"text", shown(tokenizer, result.tokens[i])}});
+                         {"has_ended", bool{result.has_ended[i]}},
+                         {"text", shown(tokenizer, written(result, i))}});
   const auto decoded = result.new_tokens - static_cast<std::int64_t>(prompts.size());
   return {
       {"sequences", sequences},
@@ -93,17 +101,19 @@ json to_json(const std::vector<Prompt>& prompts, const Tokenizer& tokenizer,
 // Of one prompt every character as it comes; of several each text when all are done.
 class TextOutput {
  public:
-  TextOutput(const std::vector<Prompt>& prompts, const Tokenizer& tokenizer, const Style& style,
-             bool is_streaming)
+  /// `ends`: tokens that are not shown.
+  TextOutput(const std::vector<Prompt>& prompts, const Tokenizer& tokenizer,
+             std::vector<std::int32_t> ends, const Style& style, bool is_streaming)
       : prompts_(prompts),
         tokenizer_(tokenizer),
+        ends_(std::move(ends)),
         style_(style),
         is_streaming_(is_streaming && prompts.size() == 1),
         stream_(tokenizer) {
     if (is_streaming_) print(style_.faint(prompts_[0].text));
   }
   void add(std::int32_t token) {
-    if (!is_streaming_) return;
+    if (!is_streaming_ || std::ranges::count(ends_, token) > 0) return;
     const std::string text = for_terminal(stream_.add(token));
     print(text);
     if (!text.empty()) std::fflush(stdout);
@@ -115,12 +125,13 @@ class TextOutput {
     }
     for (std::size_t i = 0; i < prompts_.size(); ++i)
       print(fmt::format("{}\n{}{}\n\n", style_.bold("--- " + prompts_[i].name),
-                        style_.faint(prompts_[i].text), shown(tokenizer_, result.tokens[i])));
+                        style_.faint(prompts_[i].text), shown(tokenizer_, written(result, i))));
   }
 
  private:
   const std::vector<Prompt>& prompts_;
   const Tokenizer& tokenizer_;
+  std::vector<std::int32_t> ends_;
   Style style_;
   bool is_streaming_;
   TokenStream stream_;
@@ -151,7 +162,8 @@ void run_prompts(const GenerateArgs& args, const Context& context) {
   const auto runner = make_runner(context.device, weights, runner_options(args.model, max_tokens));
   model::GenerateOptions options = args.options;
   options.prefill_chunk = args.model.prefill_chunk;
-  TextOutput output(prompts, tokenizer, context.style(), !context.json);
+  if (!args.ignores_end) options.ends = end_tokens(weights->config(), tokenizer);
+  TextOutput output(prompts, tokenizer, options.ends, context.style(), !context.json);
   const auto result = model::generate(*runner, tokens, options,
                                       [&](std::int64_t, int token) { output.add(token); });
   json report = to_json(prompts, tokenizer, result);
@@ -170,6 +182,8 @@ void add_sampling_options(CLI::App& command, GenerateArgs& args) {
       ->check(quiet(CLI::NonNegativeNumber))
       ->type_name("N")
       ->capture_default_str();
+  command.add_flag("--ignore-eos", args.ignores_end,
+                   "go on behind the token that ends a text, up to --max-tokens");
   command
       .add_option("--max-seconds", args.options.max_seconds, "stop after so long; for a simulator")
       ->check(quiet(CLI::NonNegativeNumber))

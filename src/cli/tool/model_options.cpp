@@ -6,6 +6,7 @@
 #include "model/float64/reference_runner.h"
 #include "model/kernel_runner.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
@@ -80,6 +81,14 @@ Tokenizer open_tokenizer(const ModelArgs& args, const model::Config& config) {
           "that came with the checkpoint",
           path.string(), tokenizer.vocab_size(), config.vocab);
   return tokenizer;
+}
+
+std::vector<std::int32_t> end_tokens(const model::Config& config, const Tokenizer& tokenizer) {
+  std::vector<std::int32_t> ends = config.ends;
+  // The bar is U+FF5C, the line U+2581.
+  const auto end = tokenizer.find_added("<\uff5cend\u2581of\u2581sentence\uff5c>");
+  if (end && std::ranges::count(ends, *end) == 0) ends.push_back(*end);
+  return ends;
 }
 
 void add_chat_option(CLI::App& command, std::string& mode) {

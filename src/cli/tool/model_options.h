@@ -33,6 +33,10 @@ std::shared_ptr<const model::Weights> open_weights(const ModelArgs& args);
 ///          there is none and the model needs one
 Tokenizer open_tokenizer(const ModelArgs& args, const model::Config& config);
 
+/// Tokens that end what the model writes: those of config.json, and the one that DeepSeek's
+/// tokenizers have for it.
+std::vector<std::int32_t> end_tokens(const model::Config& config, const Tokenizer& tokenizer);
+
 /// Option --chat: a text is what the user says. `mode` stays empty without it.
 void add_chat_option(CLI::App& command, std::string& mode);
 ChatMode chat_mode(const std::string& mode);
