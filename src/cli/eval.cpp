@@ -21,32 +21,32 @@ using nlohmann::json;
 struct EvalArgs {
   ModelArgs model;
   std::string file;
-  std::int64_t chunks = 0, chunk_bytes = 1024, first_chunk = 0, batch = 1;
+  std::int64_t chunks = 0, chunk_tokens = 1024, first_chunk = 0, batch = 1;
   bool has_kl = false;
 };
 
 struct Texts {
   std::vector<std::vector<std::int32_t>>
-      chunks;  // one byte more than is read: what to predict last
+      chunks;  // one token more than is read: what to predict last
   std::int64_t in_file = 0;
 };
 
-// Chunk i reads the bytes n i .. n i + n - 1 and predicts n i + 1 .. n i + n.
-Texts read_texts(const EvalArgs& args, const model::Config& config) {
+// Chunk i reads the tokens n i .. n i + n - 1 and predicts n i + 1 .. n i + n.
+Texts read_texts(const EvalArgs& args, const Tokenizer& tokenizer) {
   const MappedFile file(args.file);
-  const std::string_view text = file.text();
+  const std::vector<std::int32_t> tokens = tokenizer.encode(file.text());
   Texts texts;
-  texts.in_file = (static_cast<std::int64_t>(text.size()) - 1) / args.chunk_bytes;
+  texts.in_file = (static_cast<std::int64_t>(tokens.size()) - 1) / args.chunk_tokens;
   require(args.first_chunk < texts.in_file, ErrorKind::kInvalidArgument,
-          "eval: {} has {} bytes, {} whole chunks of {} and a byte to predict; expected more than "
-          "{}. Take a longer text, or a smaller --chunk",
-          args.file, text.size(), texts.in_file, args.chunk_bytes, args.first_chunk);
+          "eval: {} has {} tokens, {} whole chunks of {} and a token to predict; expected more "
+          "than {}. Take a longer text, or a smaller --chunk",
+          args.file, tokens.size(), texts.in_file, args.chunk_tokens, args.first_chunk);
   std::int64_t count = texts.in_file - args.first_chunk;
   if (args.chunks > 0) count = std::min(count, args.chunks);
-  for (std::int64_t i = args.first_chunk; i < args.first_chunk + count; ++i)
-    texts.chunks.push_back(
-        model::byte_tokens(config, text.substr(static_cast<std::size_t>(i * args.chunk_bytes),
-                                               static_cast<std::size_t>(args.chunk_bytes) + 1)));
+  for (std::int64_t i = args.first_chunk; i < args.first_chunk + count; ++i) {
+    const auto first = tokens.begin() + i * args.chunk_tokens;
+    texts.chunks.emplace_back(first, first + args.chunk_tokens + 1);
+  }
   return texts;
 }
 
@@ -55,10 +55,18 @@ std::unique_ptr<model::Runner> make_base(const EvalArgs& args) {
   ModelArgs base = args.model;
   base.kv = "exact";
   base.experts = "stored";
-  return make_runner("reference", open_weights(base), runner_options(base, args.chunk_bytes + 1));
+  return make_runner("reference", open_weights(base), runner_options(base, args.chunk_tokens + 1));
 }
 
-json score(const EvalArgs& args, const Texts& texts, model::Runner& runner, model::Runner* base) {
+// Of the tokens that are predicted.
+std::size_t num_bytes(const Tokenizer& tokenizer, std::span<const std::int32_t> chunk) {
+  std::size_t bytes = 0;
+  for (const std::int32_t token : chunk.subspan(1)) bytes += tokenizer.token_bytes(token).size();
+  return bytes;
+}
+
+json score(const EvalArgs& args, const Texts& texts, const Tokenizer& tokenizer,
+           model::Runner& runner, model::Runner* base) {
   json chunks = json::array();
   const auto count = static_cast<std::int64_t>(texts.chunks.size());
   Progress progress(stderr, "eval", count, "chunks");
@@ -73,9 +81,12 @@ json score(const EvalArgs& args, const Texts& texts, model::Runner& runner, mode
     for (std::size_t i = 0; i < part.size(); ++i) {
       const auto result =
           model::score_text(logits[i], part[i], base != nullptr ? &base_logits[i] : nullptr);
+      const std::size_t bytes = num_bytes(tokenizer, part[i]);
       json entry = {{"chunk", args.first_chunk + first + static_cast<std::int64_t>(i)},
-                    {"bytes", result.tokens},
-                    {"bits_per_byte", result.bits_per_token}};
+                    {"tokens", result.tokens},
+                    {"bytes", bytes},
+                    {"bits_per_byte", result.bits_per_token * static_cast<double>(result.tokens) /
+                                          static_cast<double>(bytes)}};
       if (base != nullptr) entry["kl_nats"] = result.kl_nats;
       if (base != nullptr) entry["same_best"] = result.same_best;
       chunks.push_back(std::move(entry));
@@ -85,16 +96,20 @@ json score(const EvalArgs& args, const Texts& texts, model::Runner& runner, mode
   return chunks;
 }
 
-double mean(const json& chunks, const char* key) {
-  double sum = 0;
-  for (const json& chunk : chunks) sum += chunk[key].get<double>();
-  return sum / static_cast<double>(std::max<std::size_t>(chunks.size(), 1));
+// Over all chunks; `unit`: what the numbers are means over, "tokens" or "bytes".
+double mean(const json& chunks, const char* key, const char* unit) {
+  double sum = 0, count = 0;
+  for (const json& chunk : chunks) {
+    sum += chunk[key].get<double>() * chunk[unit].get<double>();
+    count += chunk[unit].get<double>();
+  }
+  return count > 0 ? sum / count : 0;
 }
 
 void print_scores(const json& report, const Style& style) {
   const bool has_kl = report.contains("kl_nats");
   std::vector<std::string> header = {"chunk", "bits per byte"};
-  if (has_kl) header.insert(header.end(), {"KL (nats)", "same best byte"});
+  if (has_kl) header.insert(header.end(), {"KL (nats)", "same best token"});
   Table table(header);
   const auto row = [&](std::string name, const json& entry) {
     std::vector<std::string> cells = {std::move(name),
@@ -116,9 +131,10 @@ void print_scores(const json& report, const Style& style) {
 void run_eval(const EvalArgs& args, const Context& context) {
   const auto start = std::chrono::steady_clock::now();
   const auto weights = open_weights(args.model);
-  const Texts texts = read_texts(args, weights->config());
+  const Tokenizer tokenizer = open_tokenizer(args.model, weights->config());
+  const Texts texts = read_texts(args, tokenizer);
   const auto runner =
-      make_runner(context.device, weights, runner_options(args.model, args.chunk_bytes + 1));
+      make_runner(context.device, weights, runner_options(args.model, args.chunk_tokens + 1));
   const auto base = args.has_kl ? make_base(args) : nullptr;
   json report = {{"model", args.model.folder},
                  {"file", args.file},
@@ -127,10 +143,10 @@ void run_eval(const EvalArgs& args, const Context& context) {
                  {"experts", weights->expert_format()},
                  {"runner", runner->description()},
                  {"chunks_in_file", texts.in_file}};
-  report["chunks"] = score(args, texts, *runner, base.get());
-  report["bits_per_byte"] = mean(report["chunks"], "bits_per_byte");
-  if (base) report["kl_nats"] = mean(report["chunks"], "kl_nats");
-  if (base) report["same_best"] = mean(report["chunks"], "same_best");
+  report["chunks"] = score(args, texts, tokenizer, *runner, base.get());
+  report["bits_per_byte"] = mean(report["chunks"], "bits_per_byte", "bytes");
+  if (base) report["kl_nats"] = mean(report["chunks"], "kl_nats", "tokens");
+  if (base) report["same_best"] = mean(report["chunks"], "same_best", "tokens");
   report["seconds"] =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   context.json ? print_json(report) : print_scores(report, context.style());
@@ -141,7 +157,7 @@ void run_eval(const EvalArgs& args, const Context& context) {
 void add_eval(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("eval", "bits per byte of a model on a text");
   auto args = std::make_shared<EvalArgs>();
-  command->add_option("file", args->file, "text; chunk i reads n bytes and predicts one further")
+  command->add_option("file", args->file, "text; chunk i reads n tokens and predicts one further")
       ->required()
       ->type_name("FILE");
   add_model_options(*command, args->model);
@@ -152,9 +168,9 @@ void add_eval(CLI::App& app, Context& context) {
       ->check(quiet(CLI::NonNegativeNumber))
       ->type_name("N")
       ->capture_default_str();
-  command->add_option("--chunk", args->chunk_bytes, "bytes of a chunk, each a fresh context")
+  command->add_option("--chunk", args->chunk_tokens, "tokens of a chunk, each a fresh context")
       ->check(quiet(CLI::PositiveNumber))
-      ->type_name("BYTES")
+      ->type_name("N")
       ->capture_default_str();
   command->add_option("--batch", args->batch, "chunks that run together")
       ->check(quiet(CLI::PositiveNumber))

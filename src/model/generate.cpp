@@ -179,14 +179,4 @@ TextScore score_text(const Logits& logits, std::span<const std::int32_t> text, c
   return score;
 }
 
-Tokens byte_tokens(const Config& config, std::string_view text) {
-  require(config.vocab == 256, ErrorKind::kUnsupported,
-          "model: a vocabulary of {}; only bytes (256) are known here: no tokenizer is built in. "
-          "Use a byte-level model",
-          config.vocab);
-  Tokens tokens;
-  for (const char c : text) tokens.push_back(static_cast<unsigned char>(c));
-  return tokens;
-}
-
 }  // namespace tilewright::model

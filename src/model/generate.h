@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 namespace tilewright::model {
@@ -58,9 +57,5 @@ double mean_kl(const Logits& base, const Logits& logits);
 /// with p of the base and q of `logits`.
 TextScore score_text(const Logits& logits, std::span<const std::int32_t> text,
                      const Logits* base = nullptr);
-
-/// The bytes of a text as tokens: what a model with a vocabulary of 256 reads.
-/// Errors   Unsupported if the model's vocabulary has another size
-std::vector<std::int32_t> byte_tokens(const Config& config, std::string_view text);
 
 }  // namespace tilewright::model

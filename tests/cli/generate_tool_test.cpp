@@ -107,6 +107,8 @@ TEST(EvalTool, BitsPerByteOfEveryChunk) {
   const json report = run.parsed();
   ASSERT_EQ(report["chunks"].size(), 2u);
   EXPECT_EQ(report["chunks"][0]["chunk"], 1);
+  EXPECT_EQ(report["chunks"][0]["tokens"], 48);
+  EXPECT_EQ(report["chunks"][0]["bytes"], 48);
   EXPECT_EQ(report["chunks_in_file"], 341);
   const double bits = report["bits_per_byte"];
   EXPECT_GT(bits, 0.2);
@@ -126,7 +128,7 @@ TEST(EvalTool, BitsPerByteOfEveryChunk) {
 
 TEST(EvalTool, Errors) {
   EXPECT_THAT(run_tool("eval --device reference --chunk 4096 " + kModel + "/prompt.txt").err,
-              HasSubstr("has 200 bytes, 0 whole chunks of 4096"));
+              HasSubstr("has 200 tokens, 0 whole chunks of 4096"));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // code with it.
 #include "model/float64/reference_runner.h"
 
+#include "tilewright/tokenizer.h"
+
 #include "base/file.h"
 #include "model/generate.h"
 #include "tests/model/tiny.h"
@@ -66,8 +68,8 @@ TEST(ReferenceRunner, MeetsEveryStageOfTheOriginalModel) {
 }
 
 TEST(ReferenceRunner, SequencesOfABatchDoNotMeet) {
-  const std::vector<std::int32_t> a = byte_tokens(tiny()->config(), "What is NUMA? "),
-                                  b = byte_tokens(tiny()->config(), "Py_DECREF(");
+  const std::vector<std::int32_t> a = Tokenizer::of_bytes().encode("What is NUMA? "),
+                                  b = Tokenizer::of_bytes().encode("Py_DECREF(");
   const auto runner = make_reference_runner(tiny(), options_of("quant"));
   const std::vector<std::vector<std::int32_t>> both = {a, b};
   const GenerateOptions options = greedy(6, 5);
@@ -80,7 +82,7 @@ TEST(ReferenceRunner, SequencesOfABatchDoNotMeet) {
 
 TEST(ReferenceRunner, PredictsTextBetterThanChance) {
   const MappedFile file(kTinyModel + "/heldout.txt");
-  const auto text = byte_tokens(tiny()->config(), file.text().substr(0, 65));
+  const auto text = Tokenizer::of_bytes().encode(file.text().substr(0, 65));
   const auto runner = make_reference_runner(tiny(), options_of("exact"));
   const auto exact = text_logits(*runner, {&text, 1});
   const auto score = score_text(exact[0], text);
