@@ -25,7 +25,7 @@ FUZZERS = {
     "json": (1, ["tests/golden/io"], 4096),
     "npy": (1, ["tests/golden/io"], 4096),
     "safetensors": (1, ["tests/golden/io"], 4096),
-    "tokenizer": (1, ["tests/golden/tokenizer", "examples/models/tiny-dsv4/tokenizer.json"], 40000),
+    "tokenizer": (1, ["tests/golden/tokenizer/seeds"], 8192),
 }
 
 

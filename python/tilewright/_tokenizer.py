@@ -54,7 +54,10 @@ class Tokenizer:
     are those of the library `tokenizers` for the same file. Any thread may use it, and any child of a fork."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self._make("tw_tokenizer_open", None if path is None else os.fsencode(path))
+        name = None if path is None else os.fsencode(path)
+        if name is not None and b"\0" in name:
+            raise InvalidArgument(f"Tokenizer: the path {path!r} has a zero character; take it out")
+        self._make("tw_tokenizer_open", name)
         self._again: tuple[Any, tuple[Any, ...]] = (type(self), (path,))
 
     @classmethod

@@ -20,6 +20,15 @@ namespace {
 
 constexpr std::int64_t kMostTokens = std::numeric_limits<std::int32_t>::max() / 2;
 
+// A value as the file has it, cut and in printable ASCII: for a message.
+std::string shown(std::string_view value) {
+  constexpr std::size_t kMost = 60;
+  std::string text(value.substr(0, kMost));
+  for (char& c : text)
+    if (c < ' ' || c > '~') c = c == '\n' || c == '\t' || c == '\r' ? ' ' : '?';
+  return value.size() > kMost ? text + "..." : text;
+}
+
 // A small value as its scalars by path: {"a": [1]} is {"/a/0": "1"}. Strings begin with a quote;
 // offsets in the text (trim_offsets) are left out, for they are not asked for here.
 using Scalars = std::map<std::string, std::string>;
@@ -143,7 +152,7 @@ class FileReader {
     require(is_known(name, scalars), ErrorKind::kUnsupported,
             "{}: {}{} is {}; only byte-level BPE with the three patterns of DeepSeek-V3 and V4 is "
             "read: use the tokenizer.json of such a model",
-            source_, parent, escape(name), escape(value, 60));
+            source_, parent, escape(name), shown(value));
   }
 
   // Vocabulary and merges may stand in any order; merges are read when the tokens are known.

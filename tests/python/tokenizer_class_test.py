@@ -83,6 +83,8 @@ def test_a_copy_by_pickle_is_the_same(small: tilewright.Tokenizer) -> None:
 def test_refuses_in_one_sentence(small: tilewright.Tokenizer, tmp_path: Path) -> None:
     with pytest.raises(tilewright.InvalidArgument, match="no/such/file"):
         tilewright.Tokenizer(tmp_path / "no/such/file")
+    with pytest.raises(tilewright.InvalidArgument, match="has a zero character"):
+        tilewright.Tokenizer(str(FOLDER) + "\0")
     with pytest.raises(tilewright.ParseError, match=r"mine:1:11: error: found '3'; expected an object"):
         tilewright.Tokenizer.parse('{"model": 3}', "mine")
     with pytest.raises(tilewright.InvalidArgument, match="not UTF-8 at byte 1"):

@@ -60,6 +60,17 @@ TEST(Tokenizer, DecodesTokensThatAreNoText) {
     EXPECT_EQ(small().decode(each["ids"].get<Ids>()), each["text"].get<std::string>());
 }
 
+// As the library has it: characters that stand for bytes do so in names of added tokens, too.
+TEST(Tokenizer, AnAddedNameOfByteCharactersDecodesToBytes) {
+  const std::string two = "\xc3\xaf\xc3\xaf";  // U+00EF, as tokenizer.json writes the byte 0xef
+  const std::string text = changed(R"("content":"<think>")", "\"content\":\"" + two + "\"");
+  const Tokenizer tokenizer = Tokenizer::parse(text, "t.json");
+  const Ids ids = tokenizer.encode("na" + two + "ve");
+  EXPECT_EQ(std::ranges::count(ids, 1202), 1);
+  EXPECT_EQ(tokenizer.token_bytes(1202), "\xef\xef");
+  EXPECT_EQ(tokenizer.decode(ids), "na\xef\xbf\xbd\xef\xbf\xbdve");
+}
+
 // Merges remember which pieces are a token as a whole; what is remembered must not depend on order
 // or thread.
 TEST(Tokenizer, GivesTheSameFromSeveralThreads) {
@@ -253,7 +264,9 @@ TEST(Tokenizer, RefusesTokenizersOfOtherKinds) {
   EXPECT_THAT(refused(kKind, R"("byte_fallback":false)", R"("byte_fallback":true)"),
               HasSubstr("model.byte_fallback is true"));
   EXPECT_THAT(refused(kKind, R"("normalizer":null)", R"("normalizer":{"type":"NFC"})"),
-              HasSubstr("normalizer is"));
+              HasSubstr("t.json: normalizer is {\"type\":\"NFC\"}; only byte-level BPE"));
+  EXPECT_THAT(refused(kKind, R"("truncation":null)", "\"truncation\":{\n\"\xc3\xa9\":3}"),
+              HasSubstr("truncation is { \"??\":3}; only"));
   EXPECT_THAT(refused(kKind, R"("lstrip":false)", R"("lstrip":true)"), HasSubstr("is lstrip"));
   EXPECT_THAT(refused(kKind, R"("version")", R"("verse")"), HasSubstr("verse is"));
   EXPECT_THAT(refused(kKind, R"("!":)", R"("!!!!":)"), HasSubstr("no token for the byte 0x21"));
@@ -278,6 +291,34 @@ TEST(Tokenizer, RefusesFilesThatContradictThemselves) {
   EXPECT_THAT(refused(kKind, R"("merges")", R"("vocab":{},"merges")"), HasSubstr("two members"));
   EXPECT_THAT(refused(kKind, R"("decoder")", R"("padding":null,"decoder")"),
               HasSubstr("two members"));
+}
+
+TEST(Tokenizer, RefusesValuesOfOtherKindsWithTheirPlace) {
+  constexpr ErrorKind kKind = ErrorKind::kParseError;
+  const auto place_of = [&](const std::string& from, const std::string& to, const char* what) {
+    const std::string message = refused(kKind, from, to);
+    EXPECT_TRUE(message.starts_with("t.json:1:")) << message;
+    EXPECT_THAT(message, HasSubstr(what));
+  };
+  place_of(R"("!":3)", R"("!":-1)", "expected a whole number from 0 to 1073741823");
+  place_of(R"("!":3)", R"("!":3.5)", "expected a whole number from 0 to 1073741823");
+  place_of(R"("!":3)", R"("!":"3")", "found '\"'; expected a whole number");
+  place_of(R"("id":1206)", R"("id":4611686018427387904)", "expected a whole number from 0 to");
+  place_of(R"("content":"<think>")", R"("content":"")", "needs an id and a content");
+  place_of(R"("content":"<think>")", R"("name":"<think>")", "unknown member \"name\"");
+  place_of(R"("content":"<think>")", R"("content":7)", "found '7'; expected a string");
+  place_of(R"("special":false)", R"("special":0)", "expected true or false");
+  place_of(R"(["l","e"])", R"(["l","e","f"])", "expected two strings");
+  place_of(R"(["l","e"])", "12", "found '1'; expected a string");
+  place_of(R"(["l","e"])", R"(["",""])", "\"\" is not in the vocabulary");
+  place_of(R"("merges":[)", R"("merges":{},"more":[)", "found '{'; expected an array");
+  place_of(R"("vocab":{)", R"("vocab":[{)", "found '['; expected an object");
+  for (const char* text : {"", "[]", "\xef\xbb\xbf{}", "{\"model\""})
+    EXPECT_THAT(error_of(kKind, [&] { Tokenizer::parse(text, "t.json"); }), HasSubstr("t.json:1:"));
+  EXPECT_THAT(error_of(kKind, [] { Tokenizer::parse(std::string(3, '\0'), "t.json"); }),
+              HasSubstr("t.json:1:1: error: found '?'; expected an object"));
+  EXPECT_THAT(error_of(kKind, [] { Tokenizer::parse("{}", "t.json"); }),
+              HasSubstr("t.json: no member \"model\""));
 }
 
 TEST(Tokenizer, RefusesAFileThatIsCut) {

@@ -19,6 +19,7 @@ from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, pre_toke
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / "tests/golden/tokenizer"
+SEEDS = FOLDER / "seeds"  # of the fuzzer
 MODEL = ROOT / "examples/models/tiny-dsv4"
 TEXT = MODEL / "heldout.txt"
 SENTENCES = ["Ein Kern liest jedes Byte nur einmal, und zwar für alle Köpfe.",
@@ -27,6 +28,7 @@ SENTENCES = ["Ein Kern liest jedes Byte nur einmal, und zwar für alle Köpfe.",
              "커널은 캐시의 각 행을 한 번만 읽습니다.", "הליבה קוראת כל שורה פעם אחת.", "تقرأ النواة كل سطر مرة واحدة.",
              "कर्नेल हर पंक्ति को एक बार पढ़ता है।", "π ≈ 3.14159, ½ + ¼ = ¾, 10⁻³ s, 1,000.50 €"]
 VOCAB = 1200
+FEW = 290
 PATTERNS = (r"\p{N}{1,3}", "[一-龥\u3040-ゟ゠-ヿ]+",
             "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
             " ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+")
@@ -57,9 +59,9 @@ def make_byte_tokenizer():
     return untrained(models.BPE({visible.get(byte, chr(byte)): byte for byte in range(256)}, []))
 
 
-def make_tokenizer():
+def make_tokenizer(vocab=VOCAB):
     tokenizer = untrained(models.BPE())
-    trainer = trainers.BpeTrainer(vocab_size=VOCAB, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    trainer = trainers.BpeTrainer(vocab_size=vocab, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
                                   special_tokens=[BEGIN, END, PAD], show_progress=False)
     # The sentences count as much as the text: merges of several scripts.
     tokenizer.train_from_iterator([TEXT.read_text(), *SENTENCES * 20], trainer)
@@ -125,6 +127,9 @@ def main():
     tokenizer = make_tokenizer()
     text = tokenizer.to_str(pretty=False)
     (FOLDER / "tokenizer.json").write_text(text + "\n")
+    SEEDS.mkdir(exist_ok=True)
+    (SEEDS / "few_merges.json").write_text(make_tokenizer(FEW).to_str(pretty=False) + "\n")
+    (SEEDS / "words.txt").write_text("\n".join([*SENTENCES, "<think>it's\n\n  12345</think>"]) + "\n")
     (MODEL / "tokenizer.json").write_text(make_byte_tokenizer().to_str(pretty=False) + "\n")
     plain = without_added(text)
     source = TextSource(1, [name for name, _, _ in ADDED])
