@@ -155,6 +155,24 @@ def indexer_beside(log):
                          pick(log["samples"], kernel="DeepGEMM"), same)) + " times its speed"
 
 
+def tokenizer_beside(what, *sources):
+    """Of each text the least time of the library, whichever call it is, over ours."""
+    def tell(log):
+        def ms(text, kind, *names):
+            return min(median(s, "samples_ms") for s in log["samples"] if s["text"] == text and
+                       s["source"] in names and s["what"].partition(",")[0] == kind)
+        texts = dict.fromkeys(s["text"] for s in log["samples"])
+        return span([ms(text, what, "tokenizers") / ms(text, what, *sources) for text in texts], 1) + \
+            " times its speed"
+    return tell
+
+
+def tokenizer_equal(log):
+    compared = log["compared"]
+    return f"{compared['texts'] - compared['different']:,} of {compared['texts']:,} equal, " \
+        f"{1e-6 * compared['tokens']:.1f} million tokens"
+
+
 def sanitizers(log):
     runs = [run for case in log["cases"] for run in case["results"].values()]
     clean = sum(run["errors"] == 0 and run["warnings"] == 0 and run["is_right"] for run in runs)
@@ -168,6 +186,7 @@ K7 = "2026-11-23-attention-k7-forms.json"
 LINEAR = "2026-11-22-linear-peers.json"
 SPARSE = "2026-11-22-sparse-attention.json"
 DECODE_PEERS = "2026-11-23-decode-peers.json"
+TOKENIZER = "2026-11-26-tokenizer-peers.json"
 # Section, claim, log, what computes the result from it, whether the README has it.
 ROWS = [
     ("Attention", "K6, d 128, n 4096, full / causal", "2026-11-23-attention-ladder-all-lengths.json",
@@ -212,6 +231,14 @@ ROWS = [
      sparse_both((("flash8",), True), (("flash16",), True)), True),
     ("DeepSeek-V4", "the indexer's logits over FP8 keys, beside DeepGEMM", "2026-11-22-indexer.json",
      indexer_beside, False),
+    ("Tokenizer", "DeepSeek-V4's `tokenizer.json`: loading, one core, beside the library tokenizers", TOKENIZER,
+     tokenizer_beside("load", "tilewright"), False),
+    ("Tokenizer", "encoding English, code, ten scripts", TOKENIZER, tokenizer_beside("encode", "tilewright"),
+     False),
+    ("Tokenizer", "the same from Python, as `tilewright.Tokenizer`", TOKENIZER,
+     tokenizer_beside("encode", "tilewright.Tokenizer"), False),
+    ("Tokenizer", "decoding", TOKENIZER, tokenizer_beside("decode", "tilewright"), False),
+    ("Tokenizer", "random Unicode texts, ids and decoded text", TOKENIZER, tokenizer_equal, False),
 ]
 
 # What is compared with what: claim, result, where it is checked.
@@ -262,10 +289,11 @@ def table(rows, links):
 
 def results_page():
     lines = ["# Measured results", "",
-             "Every number here comes from a log of an NVIDIA H200 in `bench/results`, computed by",
-             "`tools/make_results.py`. Times of peers stand in the same log: they ran in the same process or",
-             "the same run, in random order with ours. \"1.04 times its speed\" is their median time over",
-             "ours. How it was measured: [benchmarks](05-benchmarks.md). The rungs of the ladder have",
+             "Every number here comes from a log of an NVIDIA H200 in `bench/results`, those of the",
+             "tokenizer from one core of a host; `tools/make_results.py` computes them. Times of peers stand",
+             "in the same log: they ran in the same process or the same run, in random order with ours.",
+             "\"1.04 times its speed\" is their median time over ours. How it was measured:",
+             "[benchmarks](05-benchmarks.md). The rungs of the ladder have",
              "[tables of their own](../src/kernels/attention/README.md).", ""]
     for section in dict.fromkeys(row[0] for row in ROWS):
         lines += [f"## {section}", "", *table([r[:4] for r in ROWS if r[0] == section], "../bench/results/"), ""]
