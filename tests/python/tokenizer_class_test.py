@@ -4,6 +4,7 @@ streams, conversations, and what is refused. Beside that library itself: tokeniz
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from pathlib import Path
 
@@ -78,6 +79,14 @@ def test_a_copy_by_pickle_is_the_same(small: tilewright.Tokenizer) -> None:
     for tokenizer in (small, parsed, tilewright.Tokenizer()):
         copy = pickle.loads(pickle.dumps(tokenizer))
         assert copy.encode("the kernel") == tokenizer.encode("the kernel")
+
+
+def test_works_in_the_child_of_a_fork(small: tilewright.Tokenizer) -> None:
+    expected = small.encode("the kernel")
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if small.encode("the kernel") == expected else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_refuses_in_one_sentence(small: tilewright.Tokenizer, tmp_path: Path) -> None:
