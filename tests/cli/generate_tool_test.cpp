@@ -42,6 +42,13 @@ TEST(GenerateTool, ABatchAsJson) {
   EXPECT_THAT(report["runner"].get<std::string>(), HasSubstr("nvfp4 cache, mxfp4 experts"));
 }
 
+// The prompt ends within a character, which the model completes.
+TEST(GenerateTool, StreamsACharacterThatThePromptBegins) {
+  const auto run =
+      run_tool("generate --device reference --max-tokens 1 -q -p \"$(printf 'caf\\303')\"");
+  EXPECT_EQ(run.out, "caf\xc3\xa9\n") << run.err;
+}
+
 // The bundled model says of no byte that it ends a text; a copy of its config.json does.
 TEST(GenerateTool, EndsAtTheTokenOfTheConfig) {
   namespace fs = std::filesystem;

@@ -110,7 +110,11 @@ class TextOutput {
         style_(style),
         is_streaming_(is_streaming && prompts.size() == 1),
         stream_(tokenizer) {
-    if (is_streaming_) print(style_.faint(prompts_[0].text));
+    if (!is_streaming_) return;
+    // By the same stream: the model may complete a character that the prompt begins.
+    std::string text;
+    for (const std::int32_t token : prompts_[0].tokens) text += stream_.add(token);
+    print(style_.faint(for_terminal(text)));
   }
   void add(std::int32_t token) {
     if (!is_streaming_ || std::ranges::count(ends_, token) > 0) return;
