@@ -71,6 +71,7 @@ class Tokenizer {
   ///
   /// Messages of the user that follow each other are joined by an empty line. In thinking mode the
   /// reasoning before the last message of the user is left out. Contents are AddedTokens::kAsText.
+  /// Texts between which no token stands, as of two system messages, are cut into pieces as one.
   /// Errors   Unsupported if the tokenizer lacks one of these tokens; InvalidArgument for no
   ///          messages; as encode()
   std::vector<std::int32_t> chat(std::span<const ChatMessage> messages, ChatMode mode) const;
