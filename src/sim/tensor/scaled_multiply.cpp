@@ -22,15 +22,35 @@ std::uint32_t code_at(const TileOperand& operand, std::size_t index) {
   return code;
 }
 
-/// A row of an operand, decoded.
-std::vector<TensorNumber> row_of(const TileOperand& operand, int row, int k) {
-  std::vector<TensorNumber> numbers(static_cast<std::size_t>(k));
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    numbers[i] =
-        decode_number(*operand.format, code_at(operand, elems(row, k) + i), operand.is_negated);
+/// The rows of an operand, each decoded when it is first asked for. Elements that vectors leave
+/// come many to a row: those of rows that only fill a tile, whose scales are zeros.
+class DecodedRows {
+ public:
+  DecodedRows(const TileOperand& operand, int rows, int k)
+      : operand_(operand), rows_(static_cast<std::size_t>(rows)), k_(static_cast<std::size_t>(k)) {}
+
+  std::span<const TensorNumber> operator[](int index) {
+    if (numbers_.empty()) {
+      numbers_.resize(rows_ * k_);
+      is_decoded_.resize(rows_);
+    }
+    const auto row = static_cast<std::size_t>(index);
+    const std::span<TensorNumber> numbers = std::span(numbers_).subspan(row * k_, k_);
+    if (is_decoded_[row]) return numbers;
+    is_decoded_[row] = true;
+    for (std::size_t i = 0; i < k_; ++i) {
+      numbers[i] =
+          decode_number(*operand_.format, code_at(operand_, row * k_ + i), operand_.is_negated);
+    }
+    return numbers;
   }
-  return numbers;
-}
+
+ private:
+  const TileOperand& operand_;
+  std::size_t rows_, k_;
+  std::vector<TensorNumber> numbers_;
+  std::vector<bool> is_decoded_;
+};
 
 void check_sizes(const TileExtents& e, const TileOperand& a, const TileOperand& b,
                  const TileScales& scales, std::size_t num_c, std::size_t num_d) {
@@ -67,16 +87,16 @@ struct ScaledContext {
   const TileOperand& a;
   const TileOperand& b;
   std::vector<std::int32_t> a_exponents, b_exponents;
+  DecodedRows a_rows, b_rows;
 };
 
 std::uint32_t scaled_element(void* context, int row, int col, std::uint32_t c) {
-  const auto& x = *static_cast<const ScaledContext*>(context);
+  auto& x = *static_cast<ScaledContext*>(context);
   const FormatSpec& format = code_format(x.arithmetic.output);
   const int shift =
       x.a_exponents[static_cast<std::size_t>(row)] + x.b_exponents[static_cast<std::size_t>(col)];
   if (shift > kNoScale / 2) return nan_code(format);
-  return dot_add(x.arithmetic, row_of(x.a, row, x.extents.k), row_of(x.b, col, x.extents.k),
-                 decode_number(format, c), shift);
+  return dot_add(x.arithmetic, x.a_rows[row], x.b_rows[col], decode_number(format, c), shift);
 }
 
 struct ScaleKernels {
@@ -211,17 +231,8 @@ struct Fp4Context {
   const TileOperand& a;
   const TileOperand& b;
   const TileScales& scales;
+  DecodedRows a_rows, b_rows, a_scales, b_scales;
 };
-
-std::vector<TensorNumber> scale_row(std::span<const std::uint8_t> codes, const TileScales& scales,
-                                    int row) {
-  std::vector<TensorNumber> numbers;
-  const auto per_row = static_cast<std::size_t>(scales.per_row);
-  for (const std::uint8_t code : codes.subspan(static_cast<std::size_t>(row) * per_row, per_row)) {
-    numbers.push_back(decode_number(*scales.format, code));
-  }
-  return numbers;
-}
 
 /// True if one of the scales of a row is NaN, which makes all sums of the row NaN.
 bool has_nan_scale(std::span<const std::uint8_t> codes, const TileScales& scales, int row) {
@@ -232,16 +243,14 @@ bool has_nan_scale(std::span<const std::uint8_t> codes, const TileScales& scales
 }
 
 std::uint32_t fp4_element(void* context, int row, int col, std::uint32_t c) {
-  const auto& x = *static_cast<const Fp4Context*>(context);
+  auto& x = *static_cast<Fp4Context*>(context);
   const FormatSpec& format = code_format(x.arithmetic.output);
   if (is_nan(format, c) || has_nan_scale(x.scales.a, x.scales, row) ||
       has_nan_scale(x.scales.b, x.scales, col)) {
     return nan_code(format);
   }
-  return dot_add_block_scaled(
-      x.arithmetic, row_of(x.a, row, x.extents.k), row_of(x.b, col, x.extents.k),
-      decode_number(code_format(x.arithmetic.output), c), scale_row(x.scales.a, x.scales, row),
-      scale_row(x.scales.b, x.scales, col));
+  return dot_add_block_scaled(x.arithmetic, x.a_rows[row], x.b_rows[col], decode_number(format, c),
+                              x.a_scales[row], x.b_scales[col]);
 }
 
 void run_fp4(Fp4Context& context, std::span<const std::uint32_t> c, std::span<std::uint32_t> d,
@@ -300,7 +309,14 @@ void multiply_scaled_tile(const TensorArithmetic& arithmetic, const TileExtents&
           "multiply_scaled_tile: {} scales of {} in a row; expected one of ue8m0, and f32 sums",
           scales.per_row, scales.format->name);
   check_sizes(extents, a, b, scales, c.size(), d.size());
-  ScaledContext context{arithmetic, extents, a, b, exponents_of(scales.a), exponents_of(scales.b)};
+  ScaledContext context{arithmetic,
+                        extents,
+                        a,
+                        b,
+                        exponents_of(scales.a),
+                        exponents_of(scales.b),
+                        {a, extents.m, extents.k},
+                        {b, extents.n, extents.k}};
   if (!arithmetic.is_exact) return run_scaled(context, c, d, variant);
   std::size_t at = 0;
   for (int row = 0; row < extents.m; ++row) {
@@ -323,7 +339,19 @@ void multiply_fp4_tile(const TensorArithmetic& arithmetic, const TileExtents& ex
   require(is_supported(variant), ErrorKind::kInvalidArgument,
           "multiply_fp4_tile: this processor or build has no {} kernels", name_of(variant));
   check_sizes(extents, a, b, scales, c.size(), d.size());
-  Fp4Context context{arithmetic, extents, a, b, scales};
+  const auto scale_operand = [&](std::span<const std::uint8_t> codes) {
+    return TileOperand{std::as_bytes(codes), scales.format};
+  };
+  const TileOperand a_scales = scale_operand(scales.a), b_scales = scale_operand(scales.b);
+  Fp4Context context{arithmetic,
+                     extents,
+                     a,
+                     b,
+                     scales,
+                     {a, extents.m, extents.k},
+                     {b, extents.n, extents.k},
+                     {a_scales, extents.m, scales.per_row},
+                     {b_scales, extents.n, scales.per_row}};
   if (!arithmetic.is_exact) return run_fp4(context, c, d, variant);
   std::size_t at = 0;
   for (int row = 0; row < extents.m; ++row) {
@@ -353,12 +381,13 @@ void multiply_tile_onto_scaled(const TensorArithmetic& arithmetic, const TileExt
   std::vector<std::uint32_t> kept;
   for (const std::size_t i : left) kept.push_back(c[i]);
   multiply_tile(arithmetic, extents, a, b, divided, d);
+  DecodedRows a_rows(a, extents.m, extents.k), b_rows(b, extents.n, extents.k);
   for (std::size_t i = 0; i < left.size(); ++i) {
     TensorNumber number = decode_number(format, kept[i]);
     number.exponent -= shift;
     const auto row = static_cast<int>(left[i] / static_cast<std::size_t>(extents.n));
     const auto col = static_cast<int>(left[i] % static_cast<std::size_t>(extents.n));
-    d[left[i]] = dot_add(arithmetic, row_of(a, row, extents.k), row_of(b, col, extents.k), number);
+    d[left[i]] = dot_add(arithmetic, a_rows[row], b_rows[col], number);
   }
 }
 
