@@ -17,7 +17,7 @@ endif()
 function(tilewright_simulator)
   set(folder ${PROJECT_SOURCE_DIR}/src/sim)
   file(GLOB sources CONFIGURE_DEPENDS
-       ${folder}/*.cpp ${folder}/model/*.cpp ${folder}/parse/*.cpp ${folder}/trace/*.cpp)
+       ${folder}/*.cpp ${folder}/host/*.cpp ${folder}/model/*.cpp ${folder}/parse/*.cpp ${folder}/trace/*.cpp)
   set(fast_sources)
   foreach(room state event memory async exec compile check report)
     file(GLOB_RECURSE room_sources CONFIGURE_DEPENDS ${folder}/${room}/*.cpp)

@@ -49,7 +49,7 @@ DEVICE_CODE = ("ptx", "tile")
 
 def simulator_rows():
     """The rooms of the simulator from the ground up: each with what it may include besides GROUND."""
-    ground = [PUBLIC, "base", "formats", "arch"]
+    ground = [PUBLIC, "base", "formats", "arch", "sim/host"]
     model, parse, tensor, memory = "sim/model", "sim/parse", "sim/tensor", "sim/memory"
     state, event, execution, lowering = "sim/state", "sim/event", "sim/exec", "sim/compile"
     facts = [model, parse, tensor, "sim/async"]  # values and rules that know of no warp
@@ -57,7 +57,7 @@ def simulator_rows():
     insn = [*seen, memory, execution, lowering, "sim/insn"]
     objects = ["sim/driver/abi", "sim/driver/objects"]
     rows = {
-        model: [], parse: [], tensor: [], "sim/async": [],
+        "sim/host": [], model: [], parse: [], tensor: [], "sim/async": [],
         state: facts,
         event: [*facts, state],
         memory: seen,

@@ -19,7 +19,7 @@ std::byte* memory_of(Warp& warp, int lane) {
 
 /// What the init check knows of a lane's local memory; nullptr if it does not look.
 std::uint8_t* definedness_of(Warp& warp, int lane) {
-  std::uint8_t* const all = warp.cta->local_defined.get();
+  std::uint8_t* const all = warp.cta->local_defined.data();
   if (all == nullptr) return nullptr;
   return all +
          (std::size_t{warp.index} * kLanes + static_cast<std::size_t>(lane)) * warp.local_bytes;

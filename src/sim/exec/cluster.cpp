@@ -90,8 +90,9 @@ std::unique_ptr<Cta> start_cta(Cluster& cluster, std::uint32_t rank, const Dim3&
   cta->num_threads = cta->num_live_threads = static_cast<std::uint32_t>(launch.block.count());
   cta->shared_bytes = code.dynamic_shared_offset + launch.dynamic_shared_bytes;
   cta->barriers = std::make_unique<NamedBarriers>(cta->num_threads);
-  const auto [shared, registers, local, num_warps] = CtaSizes(grid);
-  cta->storage = StoragePool::take(grid.storage);
+  const CtaSizes sizes(grid);
+  const auto [shared, registers, local, num_warps] = sizes;
+  cta->storage = take_bytes(sizes.total());
   std::byte* next = cta->storage.get();
   next += 1024 - reinterpret_cast<std::uintptr_t>(next) % 1024;
   cta->shared = next;
@@ -176,10 +177,6 @@ ClusterStatus run_round(Cluster& cluster, bool& is_done) {
 }
 
 }  // namespace
-
-std::shared_ptr<StoragePool> make_storage_pool(const Grid& grid) {
-  return std::make_shared<StoragePool>(CtaSizes(grid).total());
-}
 
 std::unique_ptr<Cluster> start_cluster(Grid& grid, std::uint64_t cluster_idx) {
   const Launch& launch = *grid.launch;

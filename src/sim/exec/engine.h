@@ -24,9 +24,6 @@ WarpStatus run_warp(Warp& warp, std::uint64_t turn);
 /// Lets every try_wait of the warp return false. Whether there was one.
 bool time_out(Warp& warp);
 
-/// Memory for the CTAs of a launch: of the right size, none yet.
-std::shared_ptr<StoragePool> make_storage_pool(const Grid& grid);
-
 /// A cluster of CTAs with all their warps, ready to start.
 std::unique_ptr<Cluster> start_cluster(Grid& grid, std::uint64_t cluster_idx);
 

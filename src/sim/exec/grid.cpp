@@ -191,7 +191,6 @@ std::optional<Fault> run_grid(Grid& grid) {
   const Launch& launch = *grid.launch;
   grid.num_clusters = launch.grid.count() / launch.cluster.count();
   grid.num_seats = num_seats(grid);
-  grid.storage = make_storage_pool(grid);
   Work work{.grid = grid, .mutex = {}, .reason = {}};
   if (grid.observer != nullptr) grid.observer->launch_started(grid);
   std::uint32_t num_workers = grid.options.num_threads;

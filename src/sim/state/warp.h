@@ -3,6 +3,7 @@
 
 #include "sim/async/cluster_barrier.h"
 #include "sim/async/named_barrier.h"
+#include "sim/host/reused_memory.h"
 #include "sim/model/device_model.h"
 #include "sim/model/options.h"
 #include "sim/state/insn.h"
@@ -16,7 +17,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -150,29 +150,6 @@ struct alignas(64) Warp {
   }
 };
 
-/// Memory of CTAs that have ended, for those that start: all of a launch need the same. The system
-/// takes longer to give fresh memory than a short CTA to run.
-/// Thread   safe
-class StoragePool {
- public:
-  struct Return {
-    std::shared_ptr<StoragePool> pool;
-    void operator()(std::byte* memory) const { pool->give_back(memory); }
-  };
-  using Storage = std::unique_ptr<std::byte[], Return>;
-
-  explicit StoragePool(std::size_t bytes) : bytes_(bytes) {}
-  /// Holds whatever it held before.
-  static Storage take(const std::shared_ptr<StoragePool>& pool);
-
- private:
-  void give_back(std::byte* memory);
-
-  const std::size_t bytes_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<std::byte[]>> free_;
-};
-
 struct Cta {
   Cluster* cluster = nullptr;
   Grid* grid = nullptr;
@@ -181,7 +158,7 @@ struct Cta {
   std::uint64_t linear_index = 0;
   std::vector<Warp> warps;
   /// Shared memory, local memory and registers, aligned by hand
-  StoragePool::Storage storage;
+  ReusedBytes storage;
   std::byte* shared = nullptr;
   std::uint32_t shared_bytes = 0;  ///< reserved bytes included
   std::uint32_t num_live_threads = 0;
@@ -193,7 +170,7 @@ struct Cta {
   std::deque<PipeWork> tensor_pipe;             ///< issued and not in effect, in order
   std::shared_ptr<TensorMemory> tensor_memory;  ///< null until it is used (tensor_pipe.h)
   /// Of the init check: a byte for each of shared, and of local memory by warp and lane
-  std::unique_ptr<std::uint8_t[]> shared_defined, local_defined;
+  std::vector<std::uint8_t, Reused<std::uint8_t>> shared_defined, local_defined;
 };
 
 struct Cluster {
@@ -260,7 +237,6 @@ struct Grid {
   DefinednessObserver* definedness = nullptr;
   Findings* findings = nullptr;                                            ///< where faults go too
   std::map<std::uint64_t, std::shared_ptr<TensorColumns>> tensor_columns;  ///< by SM
-  std::shared_ptr<StoragePool> storage;                                    ///< of its CTAs
 };
 
 }  // namespace tilewright::sim

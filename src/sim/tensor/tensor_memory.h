@@ -4,6 +4,8 @@
 // other's. Those that cannot talk to each other run one after the other here, each as if alone.
 #pragma once
 
+#include "sim/host/reused_memory.h"
+
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -119,8 +121,8 @@ class TensorMemory {
   std::uint32_t first_column_;
   bool has_relinquished_ = false;
   std::shared_ptr<TensorColumns> columns_;
-  std::vector<std::uint32_t> cells_;
-  std::vector<std::uint8_t> defined_;
+  std::vector<std::uint32_t, Reused<std::uint32_t>> cells_;
+  std::vector<std::uint8_t, Reused<std::uint8_t>> defined_;
   std::vector<TensorAllocation> allocations_;  // by column
 };
 

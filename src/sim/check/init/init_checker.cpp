@@ -392,8 +392,8 @@ void InitChecker::loaded(Warp& warp, const Insn& insn, Row row, std::uint32_t la
 void InitChecker::cta_started(Cta& cta) {
   const KernelCode& code = *cta.grid->code;
   const std::size_t local = std::size_t{kLanes} * code.info.local_bytes * cta.warps.size();
-  cta.shared_defined = std::make_unique<std::uint8_t[]>(cta.shared_bytes);
-  cta.local_defined = std::make_unique<std::uint8_t[]>(local);
+  cta.shared_defined.resize(cta.shared_bytes);
+  cta.local_defined.resize(local);
   const RowUnits units{code.predicate_end};
   for (Warp& warp : cta.warps) {
     auto state = std::make_shared<WarpDefinedness>();

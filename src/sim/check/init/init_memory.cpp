@@ -35,8 +35,8 @@ bool is_same_place(const WarpAccess& access) {
 std::uint8_t* shared_shadow(const Warp& warp, std::uint64_t address) {
   const std::uint64_t rank = (address & 0xffffffff) >> kSharedRankShift;
   const auto& ctas = warp.cta->cluster->ctas;
-  const Cta& cta = rank == warp.cta->rank ? *warp.cta : *ctas[rank];
-  return cta.shared_defined.get() + (address & kSharedOffsetMask);
+  Cta& cta = rank == warp.cta->rank ? *warp.cta : *ctas[rank];
+  return cta.shared_defined.data() + (address & kSharedOffsetMask);
 }
 
 }  // namespace
@@ -159,7 +159,7 @@ void InitChecker::local_access(Warp& warp, const Insn& insn, const WarpAccess& a
         a.addresses[lane];
   });
   apart.addresses = addresses.data();
-  std::uint8_t* const shadow = warp.cta->local_defined.get();
+  std::uint8_t* const shadow = warp.cta->local_defined.data();
   access(warp, insn, apart, false,
          [&](int lane) { return shadow + addresses[static_cast<std::size_t>(lane)]; });
 }

@@ -101,7 +101,7 @@ void InitChecker::read_lines(Warp& warp, const Insn& insn, const AsyncOperation&
   OperandLines a, b;
   for (const SharedOperand& operand : operation.warp_operands) {
     (operand.name == 'A' ? a : b) =
-        lines_of(warp.cta->shared_defined.get(), warp.shared_bytes, operand);
+        lines_of(warp.cta->shared_defined.data(), warp.shared_bytes, operand);
   }
   if (a.has_partial || b.has_partial) {
     report(warp, insn, operation.lanes, "a tensor operand in shared memory that was never written",

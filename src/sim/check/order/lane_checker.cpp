@@ -83,7 +83,8 @@ LaneChecker::Words::List& LaneChecker::Words::at(std::uint64_t word) {
   Slot& slot = slot_of(word);
   if (slot.generation == generation_) return lists_[slot.list];
   slot = {word, generation_, num_lists_};
-  if (num_lists_ == lists_.size()) lists_.emplace_back();
+  constexpr std::size_t kUsualRecords = 4;
+  if (num_lists_ == lists_.size()) lists_.emplace_back().reserve(kUsualRecords);
   List& list = lists_[num_lists_++];
   list.clear();
   return list;
@@ -100,14 +101,37 @@ void LaneChecker::launch_started(Grid& grid) {
   stretches_ = stretches_of(*grid.code);
 }
 
+std::uint64_t LaneChecker::Moments::first_after(std::uint64_t moment) const noexcept {
+  const std::uint64_t size = moments_.size();
+  for (std::uint64_t i = count_ > size ? count_ - size : 0; i < count_; ++i) {
+    if (moments_[i % size] > moment) return moments_[i % size];
+  }
+  return ~std::uint64_t{0};
+}
+
 void LaneChecker::cta_started(Cta& cta) {
-  ctas_[&cta] = std::vector<WarpState>(cta.warps.size());
+  std::vector<WarpState> warps;
+  if (!ended_.empty()) {
+    warps = std::move(ended_.back());
+    ended_.pop_back();
+  }
+  warps.resize(cta.warps.size());
+  for (WarpState& warp : warps) {
+    Words words = std::move(warp.words);
+    words.clear();
+    warp = {};
+    warp.words = std::move(words);
+  }
+  ctas_[&cta] = std::move(warps);
   last_warp_ = nullptr;
 }
 
 void LaneChecker::cta_ended(Cta& cta) {
-  ctas_.erase(&cta);
   last_warp_ = nullptr;
+  const auto at = ctas_.find(&cta);
+  if (at == ctas_.end()) return;
+  ended_.push_back(std::move(at->second));
+  ctas_.erase(at);
 }
 
 LaneChecker::WarpState& LaneChecker::state_of(const Warp& warp) {
@@ -119,12 +143,8 @@ LaneChecker::WarpState& LaneChecker::state_of(const Warp& warp) {
 }
 
 void LaneChecker::release(WarpState& state, std::uint32_t lanes) {
-  constexpr std::size_t kMostRemembered = 16;
   ++state.moment;
-  for_each_lane(lanes, [&](std::uint32_t lane) {
-    state.released[lane].push_back(state.moment);
-    if (state.released[lane].size() > kMostRemembered) state.released[lane].pop_front();
-  });
+  for_each_lane(lanes, [&](std::uint32_t lane) { state.released[lane].add(state.moment); });
 }
 
 void LaneChecker::acquire(WarpState& state, std::uint32_t lanes) {
@@ -135,9 +155,7 @@ void LaneChecker::acquire(WarpState& state, std::uint32_t lanes) {
 /// that. What they released and acquired is not compared: only lanes that cannot have been ordered
 /// are found.
 bool LaneChecker::is_ordered(const WarpState& state, const Record& old, std::uint32_t lane) {
-  const auto& moments = state.released[old.lane];
-  const auto first = std::upper_bound(moments.begin(), moments.end(), old.moment);
-  return first != moments.end() && *first <= state.acquired[lane];
+  return state.released[old.lane].first_after(old.moment) <= state.acquired[lane];
 }
 
 void LaneChecker::shared_access(Warp& warp, const Insn& insn, const WarpAccess& access) {
@@ -251,7 +269,7 @@ void LaneChecker::group_committed(Warp& warp, const Insn&, GroupKind kind, std::
 
 /// The copies of all groups but the last few were accesses of now.
 void LaneChecker::wait(WarpState& state, Copies& copies, std::uint32_t num_open, bool are_writes) {
-  for (; copies.committed.size() > num_open; copies.committed.pop_front()) {
+  for (; copies.committed.size() > num_open; copies.committed.erase(copies.committed.begin())) {
     for (const CopiedWord& copied : copies.committed.front()) {
       for (Record& record : state.words.at(copied.word)) {
         if (record.is_write == are_writes && record.lane == copied.lane) {

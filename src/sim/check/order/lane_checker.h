@@ -11,7 +11,6 @@
 #include "sim/event/observer.h"
 
 #include <array>
-#include <deque>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -80,14 +79,25 @@ class LaneChecker final : public Observer {
   /// Groups of copies: of no group yet, and those that nobody has waited for.
   struct Copies {
     CopyGroup open;
-    std::deque<CopyGroup> committed;
+    std::vector<CopyGroup> committed;  ///< the oldest first
     void commit();
+  };
+  /// The last few moments at which a lane released something.
+  class Moments {
+   public:
+    void add(std::uint64_t moment) noexcept { moments_[count_++ % moments_.size()] = moment; }
+    /// The first of them after `moment`; none: the greatest number.
+    std::uint64_t first_after(std::uint64_t moment) const noexcept;
+
+   private:
+    std::array<std::uint64_t, 16> moments_{};
+    std::uint64_t count_ = 0;
   };
   struct WarpState {
     std::uint64_t moment = 1;  ///< counts what orders lanes
     std::uint64_t num_accesses = 0, num_joins = 0;
-    std::array<std::uint64_t, 32> acquired{};            ///< by lane the last moment
-    std::array<std::deque<std::uint64_t>, 32> released;  ///< by lane the last few moments
+    std::array<std::uint64_t, 32> acquired{};  ///< by lane the last moment
+    std::array<Moments, 32> released;          ///< by lane
     Words words;
     Copies copies;                         ///< cp.async; strict only
     std::map<std::uint32_t, Copies> bulk;  ///< cp.async.bulk from shared memory, by lane; too
@@ -113,6 +123,7 @@ class LaneChecker final : public Observer {
   Findings& findings_;
   bool is_strict_;
   std::unordered_map<const Cta*, std::vector<WarpState>> ctas_;
+  std::vector<std::vector<WarpState>> ended_;  ///< of CTAs that have: their memory is used again
   const Warp* last_warp_ = nullptr;
   WarpState* last_ = nullptr;
   std::vector<std::uint32_t> stretches_;

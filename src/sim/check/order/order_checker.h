@@ -18,10 +18,10 @@
 #include "sim/async/named_barrier.h"
 #include "sim/check/order/access_history.h"
 #include "sim/event/finding.h"
+#include "sim/host/reused_memory.h"
 #include "sim/model/options.h"
 
 #include <array>
-#include <deque>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -95,7 +95,7 @@ class OrderChecker final : public Observer {
   struct Groups {
     Agent agent = 0;
     std::uint32_t time = 1;
-    std::deque<std::uint32_t> commits;
+    std::vector<std::uint32_t> commits;  ///< the last few hundred
     void commit();
     /// The last moment that is over if only `num_open` groups are not.
     std::uint32_t done(std::uint32_t num_open) const;
@@ -168,7 +168,7 @@ class OrderChecker final : public Observer {
   struct CtaState {
     std::vector<WarpState> warps;
     std::map<std::uint64_t, AcquiredMap> acquired_maps;  ///< by whichever warp was last
-    std::vector<AccessCell> shared;
+    std::vector<AccessCell, Reused<AccessCell>> shared;
     std::array<Rendezvous, kNumNamedBarriers> barriers;
     std::unordered_map<std::uint32_t, Mbarrier> mbarriers;  ///< by offset
     std::vector<Knowledge> warpgroups;  ///< what they knew together when they met at a wgmma

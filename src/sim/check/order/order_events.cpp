@@ -8,9 +8,11 @@
 namespace tilewright::sim {
 
 void OrderChecker::Groups::commit() {
-  constexpr std::size_t kMostRemembered = 256;
+  constexpr std::ptrdiff_t kFewestRemembered = 256;
   commits.push_back(time++);
-  if (commits.size() > kMostRemembered) commits.pop_front();
+  if (commits.size() > 2 * kFewestRemembered) {
+    commits.erase(commits.begin(), commits.end() - kFewestRemembered);
+  }
 }
 
 std::uint32_t OrderChecker::Groups::done(std::uint32_t num_open) const {

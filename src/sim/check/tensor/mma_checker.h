@@ -4,6 +4,7 @@
 
 #include "sim/event/finding.h"
 #include "sim/event/observer.h"
+#include "sim/host/reused_memory.h"
 
 #include <array>
 #include <deque>
@@ -39,7 +40,7 @@ class MmaChecker final : public Observer {
     const Insn* writer = nullptr;
   };
   struct WarpState {
-    std::vector<Register> registers;  ///< by RowUnits
+    std::vector<Register, Reused<Register>> registers;  ///< by RowUnits
     std::uint64_t now = 1;
     std::uint64_t fenced = 0;
     std::uint32_t group = 1;  ///< that the next wgmma belongs to

@@ -16,6 +16,7 @@
 
 #include "sim/check/order/order_checker.h"
 #include "sim/check/tensor/register_tags.h"
+#include "sim/host/reused_memory.h"
 
 #include <map>
 #include <memory>
@@ -90,11 +91,12 @@ class TmemChecker final : public Observer {
     Clock fenced;  ///< what it knew at its last after_thread_sync
     std::vector<ThreadFence> fences;
   };
+  using TagMap = std::vector<Tag, Reused<Tag>>;
   struct CtaState {
     std::vector<WarpState> warps;
-    std::vector<Unit> units;                ///< column * kHalves + half
+    std::vector<Unit, Reused<Unit>> units;  ///< column * kHalves + half
     std::vector<std::uint8_t> generations;  ///< by tile: how often it was begun anew, modulo 4
-    std::vector<Tag> cell_tags;  ///< (lane * 512 + column) * 4 + byte; empty until needed
+    TagMap cell_tags;  ///< (lane * 512 + column) * 4 + byte; empty until needed
     const Insn* alloc = nullptr;
     const Warp* alloc_warp = nullptr;
     std::uint32_t last_alloc_columns = kTensorColumns;
@@ -218,7 +220,7 @@ class TmemChecker final : public Observer {
   std::uint16_t tile_of(CtaState& state, const TensorRegion& region, std::uint32_t cta_group,
                         const Insn& insn);
   const Tile& tile_at(std::uint32_t number) const { return tiles_[number / kGenerations]; }
-  std::vector<Tag>& cell_tags(CtaState& state);
+  TagMap& cell_tags(CtaState& state);
   Tag accumulator_tag(std::uint16_t tile, std::uint32_t cta, std::uint32_t lane,
                       std::uint32_t column) const;
   void load_tags(Warp& warp, const TensorAccess& access);

@@ -75,7 +75,7 @@ std::uint16_t TmemChecker::tile_of(CtaState& state, const TensorRegion& region,
   return static_cast<std::uint16_t>(index * kGenerations + state.generations[index] % kGenerations);
 }
 
-std::vector<Tag>& TmemChecker::cell_tags(CtaState& state) {
+TmemChecker::TagMap& TmemChecker::cell_tags(CtaState& state) {
   if (state.cell_tags.empty()) {
     state.cell_tags.resize(std::size_t{kTensorLanes} * kTensorColumns * kCellBytes);
   }
@@ -143,7 +143,7 @@ void TmemChecker::store_tags(Warp& warp, const TensorAccess& access) {
   for (std::size_t r = 0; r < access.rows.size(); ++r) {
     const bool has_tags = own.tags != nullptr && own.tags->has_tags(access.rows[r]);
     if (!has_tags && state.cell_tags.empty()) continue;
-    std::vector<Tag>& tags = cell_tags(state);
+    TagMap& tags = cell_tags(state);
     for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
       for (std::size_t i = 0; i < per_register; ++i) {
         const TensorAddress& cell = access.cells[lane * access.num_cells + r * per_register + i];

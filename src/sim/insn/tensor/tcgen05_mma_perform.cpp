@@ -83,7 +83,7 @@ class MmaRun {
                         call_.lane, is_a ? "A" : "B", describe_shared_descriptor(bits),
                         result.address, from.shared_bytes));
     }
-    if (!keeps_defined_ || from.shared_defined == nullptr) return;
+    if (!keeps_defined_ || from.shared_defined.empty()) return;
     const std::span<std::uint8_t> undefined =
         is_a ? std::span<std::uint8_t>(buffers_.a_undefined) : buffers_.b_undefined;
     find_undefined(from, descriptor, operand,
@@ -93,7 +93,7 @@ class MmaRun {
   void find_undefined(const Cta& from, const SharedDescriptor& descriptor,
                       const MmaOperand& operand, std::span<std::uint8_t> undefined) {
     std::ranges::fill(undefined, 0);
-    const std::uint8_t* const shadow = from.shared_defined.get();
+    const std::uint8_t* const shadow = from.shared_defined.data();
     for (const SharedRun& run : runs_of(descriptor, operand, from.shared_bytes)) {
       if (is_all_defined(shadow + run.address, run.bytes)) continue;
       find_undefined_rows({shadow, from.shared_bytes}, descriptor, operand, undefined);

@@ -93,7 +93,7 @@ void copy_chunk(const Copy& copy, Cta& cta, std::uint32_t row, std::uint32_t chu
   std::uint8_t all_defined[kChunkBytes];
   std::fill_n(all_defined, kChunkBytes, kDefinedByte);
   const std::uint8_t* const shadow =
-      cta.shared_defined ? cta.shared_defined.get() + address : all_defined;
+      cta.shared_defined.empty() ? all_defined : cta.shared_defined.data() + address;
   std::byte bytes[kChunkBytes];
   std::uint8_t defined[kChunkBytes];
   expand(copy.form->expand, cta.shared + address, shadow, bytes, defined);
