@@ -106,6 +106,7 @@ ALLOWED = {
     "ops": [PUBLIC, "base", "formats", "arch", *KERNELS, "device"],
     "ops/c_api": [PUBLIC, "base", "layout", "formats", "arch/fragments", "device", "ops"],
     "model": [PUBLIC, "base", "formats", "arch", *KERNELS],
+    "model/checkpoint": [PUBLIC, "base", "formats", "model"],
     # The plain model that kernels are compared with: made of references, and nothing else may be.
     "model/float64": [PUBLIC, "base", "formats", "reference", "model"],
     # The model and the tool use the operators as any program does: by the public headers. Operands, exact
@@ -114,7 +115,7 @@ ALLOWED = {
     "verify": [PUBLIC, "base", "layout", "formats", "arch", "reference", "sim", "model", "report"],
     "bench": [PUBLIC, "base", "formats", "arch", "sim", "report", "verify"],
     "cli": [PUBLIC, "base", "layout", "formats", "arch", "arch/fragments", "reference", "sim",
-            "model", "model/float64", "report", "verify", "bench"],
+            "model", "model/checkpoint", "model/float64", "report", "verify", "bench"],
 }
 # Single files that may include a folder that their room may not, each with what they do there.
 EXCEPTIONS = {

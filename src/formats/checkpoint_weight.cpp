@@ -5,6 +5,7 @@
 #include "formats/pack.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -86,35 +87,17 @@ void find_format(CheckpointWeight& weight, const std::string& scale_name) {
            format.block_cols);
   const std::vector<std::int64_t> expected = {ceil_div(weight.rows, format.block_rows),
                                               ceil_div(weight.cols, format.block_cols)};
-  if (squeezed(weight.scales.shape) != expected)
+  const std::vector<std::int64_t> stored = weight.scales.shape;
+  weight.scales = contiguous_view(weight.scales.data, scale, expected);
+  if (squeezed(stored) != expected)
     refuse(weight.name, "is [{}, {}] in {}, whose scales are {}; {} has {}", weight.rows,
-           weight.cols, weight.format, shape_text(expected), quote(scale_name),
-           shape_text(weight.scales.shape));
-}
-
-/// Neither NaN nor negative.
-void check_scales(const CheckpointWeight& weight) {
-  const BlockFormat& format = block_format_by_name(weight.format);
-  const std::int64_t count = checked_num_elems(weight.scales.shape, weight.name);
-  const auto* const bytes = static_cast<const std::uint8_t*>(weight.scales.data);
-  for (std::int64_t i = 0; i < count; ++i) {
-    double value;
-    if (scale_bytes(format) == 4) {
-      float scale;
-      std::memcpy(&scale, bytes + 4 * i, sizeof scale);
-      value = scale;
-    } else {
-      value = decode(format.scale == kUe4m3 ? kE4m3 : format.scale, bytes[i]);
-    }
-    if (std::isfinite(value) && !std::signbit(value)) continue;
-    refuse(weight.name, "scale number {} (row-major) is {}; expected a finite number of at least 0",
-           i, value);
-  }
+           weight.cols, weight.format, shape_text(expected), quote(scale_name), shape_text(stored));
 }
 
 }  // namespace
 
-CheckpointWeight find_checkpoint_weight(const SafetensorsModel& model, std::string_view name) {
+CheckpointWeight find_checkpoint_weight(const SafetensorsModel& model, std::string_view name,
+                                        ScaleCheck check) {
   CheckpointWeight weight;
   weight.name = std::string(name);
   weight.codes = model.tensor(name);
@@ -141,7 +124,7 @@ CheckpointWeight find_checkpoint_weight(const SafetensorsModel& model, std::stri
            "is {}, but its scales are missing: expected a tensor {} with _scale or _scale_inv "
            "behind it, or {}",
            to_string(weight.codes.dtype), quote(name), quote(stem + ".scale"));
-  check_scales(weight);
+  if (check == ScaleCheck::kNow) check_checkpoint_scales(weight);
   const std::string second = stem + std::string(kTensorScaleName);
   if (weight.format == "nvfp4") {
     if (!model.contains(second))
@@ -150,6 +133,58 @@ CheckpointWeight find_checkpoint_weight(const SafetensorsModel& model, std::stri
     weight.companions.push_back(second);
   }
   return weight;
+}
+
+namespace {
+
+/// Of a one-byte scale, by its code: neither NaN nor negative.
+std::array<bool, 256> good_scale_bytes(const BlockFormat& format) {
+  std::array<bool, 256> is_good = {};
+  for (std::uint32_t code = 0; code < is_good.size(); ++code) {
+    const double value = decode(format.scale == kUe4m3 ? kE4m3 : format.scale, code);
+    is_good[code] = std::isfinite(value) && !std::signbit(value);
+  }
+  return is_good;
+}
+
+}  // namespace
+
+void check_checkpoint_scales(const CheckpointWeight& weight) {
+  if (weight.format.empty()) return;
+  const BlockFormat& format = block_format_by_name(weight.format);
+  const bool is_float = scale_bytes(format) == 4;
+  const auto is_good = good_scale_bytes(format);
+  const std::int64_t rows = weight.scales.shape[0], cols = weight.scales.shape[1];
+  for (std::int64_t i = 0; i < rows * cols; ++i) {
+    const std::int64_t at = i / cols * weight.scales.strides[0] + i % cols;
+    const auto* const byte =
+        static_cast<const std::uint8_t*>(weight.scales.data) + (is_float ? 4 : 1) * at;
+    if (!is_float && is_good[*byte]) continue;
+    float value;
+    if (is_float) {
+      std::memcpy(&value, byte, sizeof value);
+      if (std::isfinite(value) && !std::signbit(value)) continue;
+    } else {
+      value = static_cast<float>(decode(format.scale == kUe4m3 ? kE4m3 : format.scale, *byte));
+    }
+    refuse(weight.name, "scale number {} (row-major) is {}; expected a finite number of at least 0",
+           i, value);
+  }
+}
+
+ConstTensorView contiguous_rows(const ConstTensorView& matrix, std::int64_t first,
+                                std::int64_t last, std::vector<std::uint8_t>& copy) {
+  const std::int64_t bits = bits_per_elem(matrix.dtype), row_bytes = matrix.shape[1] * bits / 8;
+  const std::int64_t stride_bytes = matrix.strides[0] * bits / 8;
+  const auto* const from = static_cast<const std::uint8_t*>(matrix.data) + first * stride_bytes;
+  const std::vector<std::int64_t> shape = {last - first, matrix.shape[1]};
+  if (row_bytes == stride_bytes || last - first <= 1)
+    return contiguous_view(static_cast<const void*>(from), matrix.dtype, shape);
+  copy.resize(static_cast<std::size_t>((last - first) * row_bytes));
+  for (std::int64_t row = 0; row < last - first; ++row)
+    std::memcpy(copy.data() + row * row_bytes, from + row * stride_bytes,
+                static_cast<std::size_t>(row_bytes));
+  return contiguous_view(static_cast<const void*>(copy.data()), matrix.dtype, shape);
 }
 
 bool is_checkpoint_companion(const SafetensorsModel& model, std::string_view name) {
@@ -187,19 +222,18 @@ std::vector<float> dequantize_rows(const BlockFormat& format, const void* codes,
 
 std::vector<float> read_checkpoint_rows(const CheckpointWeight& weight, std::int64_t first,
                                         std::int64_t last) {
-  const auto* const codes = static_cast<const std::uint8_t*>(weight.codes.data);
+  std::vector<std::uint8_t> code_copy, scale_copy;
+  const void* const codes = contiguous_rows(weight.codes, first, last, code_copy).data;
   if (!weight.format.empty()) {
     const BlockFormat& format = block_format_by_name(weight.format);
-    const std::int64_t scales_per_row = ceil_div(weight.cols, format.block_cols);
-    const auto* const scales = static_cast<const std::uint8_t*>(weight.scales.data) +
-                               first / format.block_rows * scales_per_row * scale_bytes(format);
-    return dequantize_rows(format, codes + first * weight.cols * format.element.bits() / 8, scales,
-                           weight.tensor_scale, last - first, weight.cols);
+    const auto scales = contiguous_rows(weight.scales, first / format.block_rows,
+                                        ceil_div(last, format.block_rows), scale_copy);
+    return dequantize_rows(format, codes, scales.data, weight.tensor_scale, last - first,
+                           weight.cols);
   }
   const std::int64_t count = (last - first) * weight.cols;
   std::vector<float> values(static_cast<std::size_t>(count));
-  const int elem_bytes = bits_per_elem(weight.codes.dtype) / 8;
-  const std::uint8_t* const from = codes + first * weight.cols * elem_bytes;
+  const auto* const from = static_cast<const std::uint8_t*>(codes);
   if (weight.codes.dtype == DType::kF32) {
     std::memcpy(values.data(), from, static_cast<std::size_t>(count) * sizeof(float));
     return values;

@@ -50,23 +50,59 @@ void require_size(const JsonNode& root, std::string_view key, std::int64_t expec
   if (value != expected) refuse(node, "is {}; expected {}: {}", value, expected, why);
 }
 
+LayerKind kind_of_ratio(const JsonNode& elem) {
+  const std::int64_t ratio = elem.as_int();
+  if (ratio != 0 && ratio != 4 && ratio != 128)
+    refuse(elem, "is {}; DeepSeek-V4 has 0, 4 and 128 (1 and 2 are V4.1, another format)", ratio);
+  return static_cast<LayerKind>(ratio);
+}
+
+// As transformers writes them.
+LayerKind kind_of_name(const JsonNode& elem) {
+  const std::string& name = elem.as_string();
+  if (name == "sliding_attention") return LayerKind::kWindow;
+  if (name == "compressed_sparse_attention") return LayerKind::kCsa;
+  if (name == "heavily_compressed_attention") return LayerKind::kHca;
+  refuse(elem,
+         "is {}; expected sliding_attention, compressed_sparse_attention or "
+         "heavily_compressed_attention",
+         quote(name));
+}
+
 std::vector<LayerKind> read_layers(const JsonNode& root) {
   const std::int64_t num_layers = size(root, "num_hidden_layers");
-  const JsonNode list = root.at("compress_ratios");
+  const auto names = root.find("layer_types");
+  const bool has_ratios = root.find("compress_ratios").has_value() || !names;
+  const JsonNode list = has_ratios ? root.at("compress_ratios") : *names;
   const auto elems = list.elems();
   if (static_cast<std::int64_t>(elems.size()) < num_layers)
     list.fail(
-        "has {} numbers; expected one for each of {} layers (and the draft layers after them)",
+        "has {} entries; expected one for each of {} layers (and the draft layers after them)",
         elems.size(), num_layers);
   std::vector<LayerKind> layers;
   for (std::int64_t i = 0; i < num_layers; ++i) {
     const JsonNode& elem = elems[static_cast<std::size_t>(i)];
-    const std::int64_t ratio = elem.as_int();
-    if (ratio != 0 && ratio != 4 && ratio != 128)
-      refuse(elem, "is {}; DeepSeek-V4 has 0, 4 and 128 (1 and 2 are V4.1, another format)", ratio);
-    layers.push_back(static_cast<LayerKind>(ratio));
+    layers.push_back(has_ratios ? kind_of_ratio(elem) : kind_of_name(elem));
   }
   return layers;
+}
+
+std::int64_t read_draft_layers(const JsonNode& root) {
+  constexpr std::int64_t kMost = 8;
+  const auto node = root.find("num_nextn_predict_layers");
+  return node ? node->as_int(0, kMost) : 0;
+}
+
+// Tensors say themselves what they are; this refuses what they cannot say.
+void check_quantization(const JsonNode& root) {
+  const auto node = root.find("quantization_config");
+  if (!node || node->value().is_null()) return;
+  const auto blocks = node->find("weight_block_size");
+  if (!blocks) return;
+  const auto sizes = blocks->elems();
+  if (sizes.size() != 2 || sizes[0].as_int() != 128 || sizes[1].as_int() != 128)
+    refuse(*blocks, "is not [128, 128]; scales of FP8 weights are for 128 x 128 values here");
+  require_text(*node, "fmt", "e4m3");
 }
 
 void read_attention(const JsonNode& root, Config& config) {
@@ -137,6 +173,8 @@ Config parse_config(std::string_view text, std::string_view source) {
   require_text(root, "model_type", "deepseek_v4");
   Config config;
   config.layers = read_layers(root);
+  config.draft_layers = read_draft_layers(root);
+  check_quantization(root);
   config.hidden = size(root, "hidden_size");
   read_attention(root, config);
   read_moe(root, config);

@@ -21,6 +21,7 @@ enum class LayerKind {
 
 struct YarnConfig {
   double factor = 16, original_max_pos = 65536, beta_fast = 32, beta_slow = 1;
+  bool operator==(const YarnConfig&) const = default;
 };
 
 /// Names as in the published config.json where the comment gives one.
@@ -34,6 +35,7 @@ struct Config {
   std::int64_t o_rank = 0;             ///< o_lora_rank
   std::int64_t window = 0;             ///< sliding_window
   std::vector<LayerKind> layers;       ///< compress_ratios, of the main layers
+  std::int64_t draft_layers = 0;       ///< num_nextn_predict_layers
   std::int64_t index_heads = 0;        ///< index_n_heads
   std::int64_t index_dim = 0;          ///< index_head_dim, 128
   std::int64_t index_topk = 0;         ///< index_topk
@@ -58,6 +60,7 @@ struct Config {
   std::int64_t num_layers() const { return static_cast<std::int64_t>(layers.size()); }
   LayerKind kind(std::int64_t layer) const { return layers[static_cast<std::size_t>(layer)]; }
   bool is_hash_routed(std::int64_t layer) const { return layer < hash_layers; }
+  bool operator==(const Config&) const = default;
 };
 
 /// Reads and checks the text of a config.json.

@@ -109,6 +109,18 @@ std::optional<tilewright::MoeWeights> shared_expert(const Device& device, const 
   return sources.prepare(device);
 }
 
+// A table of rows; one in bf16 goes to the device from where it stands.
+Bf16Array bf16_rows(const Device& device, const Matrix& matrix) {
+  const MatrixRows rows = all_rows(matrix);
+  const WeightSource source = weight_source({&rows, 1});
+  if (source.source.format != NumberFormat::kBf16)
+    return to_bf16_array(device, read_matrix(matrix));
+  Bf16Array array(device, matrix.rows * matrix.cols);
+  array.buffer().upload({static_cast<const std::byte*>(source.source.values.data),
+                         static_cast<std::size_t>(2 * array.count())});
+  return array;
+}
+
 }  // namespace
 
 Bf16Array to_bf16_array(const Device& device, const Vector& values) {
@@ -143,7 +155,7 @@ LayerArrays::LayerArrays(const Device& device, const Config& config, std::int64_
 }
 
 ModelArrays::ModelArrays(const Device& device, const Weights& weights)
-    : embed(to_bf16_array(device, read_matrix(weights.embed))),
+    : embed(bf16_rows(device, weights.embed)),
       norm(to_bf16_array(device, weights.norm)),
       hc_head(hyper_arrays(device, weights.hc_head)),
       head(device, {all_rows(weights.head)}) {

@@ -43,25 +43,41 @@ const ConstTensorView* WeightReader::find(const std::string& name) {
     note(quote(name) + " is missing");
     return nullptr;
   }
-  take(name);
+  taken_.insert(name);
   view_ = files_.tensor(name);
   return &view_;
 }
 
-void WeightReader::take(const std::string& name) {
-  const ConstTensorView view = files_.tensor(name);
-  if (taken_.insert(name).second) num_bytes_ += checked_num_bytes(view.dtype, view.shape, name);
+bool WeightReader::keeps_expert(std::int64_t expert) const {
+  return expert >= kept_.first && expert < kept_.first + kept_.count;
 }
 
-Matrix WeightReader::matrix(const std::string& name, Dim rows, Dim cols) {
+MatrixRange WeightReader::range_of(TensorPlace place, std::int64_t rows, std::int64_t cols) const {
+  return share_of(share_, place.role, rows, cols, place.expert, experts_);
+}
+
+Matrix WeightReader::rank_part(TensorPlace place, const Matrix& matrix) {
+  const MatrixRange range = range_of(place, matrix.rows, matrix.cols);
+  if (range.rows.count == 0) return {};
+  Matrix part = part_of(matrix, range);
+  const auto add = [&](const ConstTensorView& view) {
+    num_bytes_ += checked_num_bytes(view.dtype, view.shape, part.name);
+  };
+  add(part.codes);
+  if (!part.format.empty()) add(part.scales);
+  if (part.format == "nvfp4") num_bytes_ += static_cast<std::int64_t>(sizeof part.tensor_scale);
+  return part;
+}
+
+Matrix WeightReader::matrix(TensorPlace place, const std::string& name, Dim rows, Dim cols) {
   const std::string full = name + ".weight";
   if (find(full) == nullptr) return {};
   try {
-    Matrix matrix = find_checkpoint_weight(files_, full);
-    for (const std::string& companion : matrix.companions) take(companion);
+    const Matrix matrix = find_checkpoint_weight(files_, full, ScaleCheck::kLater);
+    for (const std::string& companion : matrix.companions) taken_.insert(companion);
     // ModelOpt's factor of activations, which are quantised here by their own amax.
-    if (files_.contains(name + ".input_scale")) take(name + ".input_scale");
-    if (matrix.rows == rows.size && matrix.cols == cols.size) return matrix;
+    if (files_.contains(name + ".input_scale")) taken_.insert(name + ".input_scale");
+    if (matrix.rows == rows.size && matrix.cols == cols.size) return rank_part(place, matrix);
     note(fmt::format("{} is [{}, {}]; expected {}", quote(full), matrix.rows, matrix.cols,
                      expected_text({rows, cols})));
   } catch (const Error& error) {
@@ -70,7 +86,8 @@ Matrix WeightReader::matrix(const std::string& name, Dim rows, Dim cols) {
   return {};
 }
 
-Vector WeightReader::vector(const std::string& name, std::initializer_list<Dim> dims) {
+Vector WeightReader::vector(TensorPlace place, const std::string& name,
+                            std::initializer_list<Dim> dims) {
   const ConstTensorView* view = find(name);
   if (view == nullptr) return {};
   const bool is_plain =
@@ -80,15 +97,18 @@ Vector WeightReader::vector(const std::string& name, std::initializer_list<Dim> 
                      to_string(view->dtype), shape_text(view->shape), expected_text(dims)));
     return {};
   }
-  Matrix row;  // read as a matrix of one row
-  row.codes = *view;
-  row.rows = 1;
-  row.cols = checked_num_elems(view->shape, name);
-  return read_checkpoint_rows(row, 0, 1);
+  Matrix column;  // read as a matrix of one column
+  column.name = name;
+  column.rows = checked_num_elems(view->shape, name);
+  column.cols = 1;
+  column.codes = contiguous_view(view->data, view->dtype, {column.rows, 1});
+  const Matrix part = rank_part(place, column);
+  return read_checkpoint_rows(part, 0, part.rows);
 }
 
-std::vector<std::int32_t> WeightReader::table(const std::string& name, Dim rows, Dim cols,
-                                              Dim limit) {
+std::vector<std::int32_t> WeightReader::table(TensorPlace place, const std::string& name, Dim rows,
+                                              Dim cols, Dim limit) {
+  static_cast<void>(place);  // whole on every rank
   const ConstTensorView* view = find(name);
   if (view == nullptr) return {};
   const bool is_wide = view->dtype == DType::kI64;
@@ -97,6 +117,7 @@ std::vector<std::int32_t> WeightReader::table(const std::string& name, Dim rows,
                      shape_text(view->shape), expected_text({rows, cols})));
     return {};
   }
+  num_bytes_ += checked_num_bytes(view->dtype, view->shape, name);
   std::vector<std::int32_t> values;
   for (std::int64_t i = 0; i < rows.size * cols.size; ++i) {
     std::int64_t value = 0;

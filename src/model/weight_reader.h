@@ -1,7 +1,7 @@
 // Finds the tensors of a checkpoint one by one and collects what does not fit.
 #pragma once
 
-#include "model/weights.h"
+#include "model/model_tensors.h"
 
 #include <cstdint>
 #include <initializer_list>
@@ -13,35 +13,41 @@
 
 namespace tilewright::model {
 
-/// A dimension and the name of the config.json value that it follows from.
-struct Dim {
-  std::string_view name;
-  std::int64_t size;
-};
-
-class WeightReader {
+/// Reads headers alone, but for vectors and tables: a matrix is a view, and its scales are not
+/// looked at. What belongs to other ranks is found and checked for shape all the same.
+class WeightReader final : public TensorReader {
  public:
-  explicit WeightReader(const SafetensorsModel& files) : files_(files) {}
+  WeightReader(const SafetensorsModel& files, const Share& share, const Config& config)
+      : files_(files),
+        share_(share),
+        experts_(config.experts),
+        kept_(local_sizes(share, config).experts) {}
 
-  /// The tensor `name`.weight as a matrix, or a part of one (empty, and noted) if it does not fit.
-  Matrix matrix(const std::string& name, Dim rows, Dim cols);
-  /// A plain tensor of any rank as fp32.
-  Vector vector(const std::string& name, std::initializer_list<Dim> dims);
-  /// Whole numbers from 0 to below `limit`.
-  std::vector<std::int32_t> table(const std::string& name, Dim rows, Dim cols, Dim limit);
+  bool keeps_expert(std::int64_t expert) const override;
+  /// The rank's part; an empty matrix, and a note, if the tensor does not fit.
+  Matrix matrix(TensorPlace place, const std::string& name, Dim rows, Dim cols) override;
+  Vector vector(TensorPlace place, const std::string& name,
+                std::initializer_list<Dim> dims) override;
+  std::vector<std::int32_t> table(TensorPlace place, const std::string& name, Dim rows, Dim cols,
+                                  Dim limit) override;
 
   /// Errors   InvalidArgument with all that was noted, and with tensors that were not asked for
   void finish(std::string_view source);
 
+  /// Of what the rank has.
   std::int64_t num_bytes() const noexcept { return num_bytes_; }
 
  private:
   const ConstTensorView* find(const std::string& name);
   void note(std::string text);
-  void take(const std::string& name);
   void note_left_over();
+  MatrixRange range_of(TensorPlace place, std::int64_t rows, std::int64_t cols) const;
+  Matrix rank_part(TensorPlace place, const Matrix& matrix);
 
   const SafetensorsModel& files_;
+  Share share_;
+  std::int64_t experts_;
+  Range kept_;
   ConstTensorView view_;
   std::set<std::string, std::less<>> taken_;
   std::vector<std::string> problems_;

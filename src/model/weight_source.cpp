@@ -14,9 +14,9 @@ void append_bf16(std::vector<std::uint8_t>& to, const MatrixRows& part) {
   const std::size_t start = to.size();
   to.resize(start + static_cast<std::size_t>(stacked_rows(part.rows) * cols * 2));
   if (part.matrix->format.empty() && part.matrix->codes.dtype == DType::kBF16) {
-    std::memcpy(to.data() + start,
-                static_cast<const std::uint8_t*>(part.matrix->codes.data) + part.first * cols * 2,
-                static_cast<std::size_t>(part.rows * cols * 2));
+    std::vector<std::uint8_t> copy;
+    const auto rows = contiguous_rows(part.matrix->codes, part.first, part.first + part.rows, copy);
+    std::memcpy(to.data() + start, rows.data, static_cast<std::size_t>(part.rows * cols * 2));
     return;
   }
   // Whole blocks of 128 rows at a time, of which some may not be needed.
@@ -36,24 +36,26 @@ bool begins_a_block(const MatrixRows& part) {
   return weight_format(*part.matrix) != NumberFormat::kFp8 || part.first % kFp8BlockRows == 0;
 }
 
-ConstTensorView rows_of(const ConstTensorView& view, std::int64_t first, std::int64_t rows) {
-  ConstTensorView part = view;
-  part.data = static_cast<const std::uint8_t*>(view.data) +
-              first * view.strides[0] * bits_per_elem(view.dtype) / 8;
-  part.shape[0] = rows;
-  return part;
-}
-
-LinearWeightSource quantised(const MatrixRows& part) {
+WeightSource quantised(const MatrixRows& part) {
   const Matrix& m = *part.matrix;
   const NumberFormat format = weight_format(m);
   const std::int64_t block_rows = format == NumberFormat::kFp8 ? kFp8BlockRows : 1;
-  LinearWeightSource source = {.format = format};
-  source.values = rows_of(m.codes, part.first, part.rows);
-  source.scales =
-      rows_of(m.scales, part.first / block_rows, (part.rows + block_rows - 1) / block_rows);
-  if (format == NumberFormat::kNvfp4) source.global_scale = m.tensor_scale;
-  return source;
+  const std::int64_t last = part.first + part.rows;
+  WeightSource result = {.source = {.format = format}, .values = {}, .scales = {}};
+  result.source.values = contiguous_rows(m.codes, part.first, last, result.values);
+  result.source.scales = contiguous_rows(m.scales, part.first / block_rows,
+                                         (last + block_rows - 1) / block_rows, result.scales);
+  if (format == NumberFormat::kNvfp4) result.source.global_scale = m.tensor_scale;
+  return result;
+}
+
+bool is_bf16(const Matrix& matrix) {
+  return matrix.format.empty() && matrix.codes.dtype == DType::kBF16;
+}
+
+// As it stands, if rows need no filling up and no conversion.
+bool can_be_shown(const MatrixRows& part) {
+  return is_bf16(*part.matrix) && part.rows == stacked_rows(part.rows);
 }
 
 }  // namespace
@@ -70,9 +72,15 @@ bool can_stack(const Matrix& matrix) {
 }
 
 WeightSource weight_source(std::span<const MatrixRows> parts) {
+  const MatrixRows& first = parts[0];
+  for (const MatrixRows& part : parts) check_checkpoint_scales(*part.matrix);
+  if (parts.size() == 1 && !can_stack(*first.matrix) && begins_a_block(first))
+    return quantised(first);
   WeightSource result;
-  if (parts.size() == 1 && !can_stack(*parts[0].matrix) && begins_a_block(parts[0])) {
-    result.source = quantised(parts[0]);
+  result.source = {.format = NumberFormat::kBf16};
+  if (parts.size() == 1 && can_be_shown(first)) {
+    result.source.values =
+        contiguous_rows(first.matrix->codes, first.first, first.first + first.rows, result.values);
     return result;
   }
   std::int64_t rows = 0;
@@ -80,9 +88,8 @@ WeightSource weight_source(std::span<const MatrixRows> parts) {
     append_bf16(result.values, part);
     rows += stacked_rows(part.rows);
   }
-  result.source = {.format = NumberFormat::kBf16};
   result.source.values = contiguous_view(static_cast<const void*>(result.values.data()),
-                                         DType::kBF16, {rows, parts[0].matrix->cols});
+                                         DType::kBF16, {rows, first.matrix->cols});
   return result;
 }
 

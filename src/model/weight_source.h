@@ -38,7 +38,8 @@ bool can_stack(const Matrix& matrix);
 
 /// Matrices of one width above each other, each with its stacked_rows(); more than one only if they
 /// can_stack().
-/// Errors   InvalidArgument if rows of a quantised matrix do not begin with a block
+/// Errors   InvalidArgument if rows of a quantised matrix do not begin with a block, and as
+///          check_checkpoint_scales
 WeightSource weight_source(std::span<const MatrixRows> parts);
 
 }  // namespace tilewright::model

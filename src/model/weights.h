@@ -4,6 +4,7 @@
 #include "base/safetensors_model.h"
 #include "formats/checkpoint_weight.h"
 #include "model/config.h"
+#include "model/share.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -70,6 +71,25 @@ struct LayerWeights {
   FfnWeights ffn;
 };
 
+/// A draft layer of multi-token prediction, mtp.N: it takes the streams before the head and the
+/// next token's embedding. Embedding and head are the model's.
+struct DraftWeights {
+  LayerWeights layer;     ///< without compressor
+  Matrix e_proj, h_proj;  ///< [hidden, hidden]
+  Vector enorm, hnorm, norm;
+  HyperWeights hc_head;
+};
+
+/// All weights of a model, or of a rank's share of it.
+struct ModelWeights {
+  Matrix embed;  ///< [vocab, hidden]
+  Matrix head;   ///< [vocab, hidden]
+  Vector norm;   ///< [hidden]
+  HyperWeights hc_head;
+  std::vector<LayerWeights> layers;
+  std::vector<DraftWeights> drafts;
+};
+
 /// Converted matrices: what their views show.
 class MatrixStorage {
  public:
@@ -91,41 +111,54 @@ std::optional<ExpertFormat> expert_format_by_name(std::string_view name);
 /// Errors   Unsupported if the columns are not whole blocks of the format
 void convert_matrices(std::vector<Matrix*> matrices, ExpertFormat format, MatrixStorage& storage);
 
-/// Everything of one checkpoint. Owns the mapped files and what was converted.
-class Weights {
+struct WeightsOptions {
+  ExpertFormat experts = ExpertFormat::kStored;
+  Share share = {};         ///< what a rank has
+  bool has_drafts = false;  ///< also mtp.*; else those tensors are left alone
+};
+
+/// Everything of one checkpoint, or a rank's share of it. Owns the mapped files and what was
+/// converted.
+///
+/// Files are mapped; values are read when an operator or the float64 model takes them, so that of a
+/// rank's share no other bytes are read, and nothing is copied on the host but one matrix at a
+/// time. Sizes of matrices and vectors are those of the share (local_sizes()), `layers[i].ffn` has
+/// the rank's experts alone.
+class Weights : public ModelWeights {
  public:
   /// `folder` has config.json and model.safetensors, or shards with an index. Plain (BF16, F16,
   /// F32), FP8 in blocks, MXFP4 and NVFP4 matrices are recognised one by one.
-  /// Errors   those of read_config and SafetensorsModel; InvalidArgument with the names and shapes
-  ///          of up to ten tensors that are missing, have another shape or do not belong to the
-  ///          model. Tensors of the draft model (mtp.*) are left alone
-  explicit Weights(const std::filesystem::path& folder,
-                   ExpertFormat experts = ExpertFormat::kStored);
+  /// Errors   those of read_config, check_share and SafetensorsModel; InvalidArgument with the
+  ///          names and shapes of up to ten tensors, of all ranks, that are missing, have another
+  ///          shape or do not belong to the model
+  explicit Weights(const std::filesystem::path& folder, const WeightsOptions& options = {});
+  Weights(const std::filesystem::path& folder, ExpertFormat experts)
+      : Weights(folder, WeightsOptions{.experts = experts}) {}
+  /// Weights that come from elsewhere; `storage` owns them.
+  Weights(std::string source, const Config& config, const Share& share, ModelWeights weights,
+          MatrixStorage storage);
   Weights(const Weights&) = delete;
   Weights& operator=(const Weights&) = delete;
 
-  const Config& config() const noexcept { return config_; }
+  const Config& config() const noexcept { return config_; }  ///< of the whole model
+  const Share& share() const noexcept { return share_; }
   const std::string& source() const noexcept { return source_; }
-  /// Bytes of all tensors as they are stored.
+  /// Bytes of all tensors of the share as they are stored.
   std::int64_t num_bytes() const noexcept { return num_bytes_; }
   /// What the routed experts of the last layer are in: "bf16", "fp8", "mxfp4", "nvfp4".
   const std::string& expert_format() const noexcept { return expert_format_; }
 
-  Matrix embed;  ///< [vocab, hidden]
-  Matrix head;   ///< [vocab, hidden]
-  Vector norm;   ///< [hidden]
-  HyperWeights hc_head;
-  std::vector<LayerWeights> layers;
-
  private:
   Config config_;
+  Share share_;
   std::string source_, expert_format_;
-  SafetensorsModel files_;
+  std::optional<SafetensorsModel> files_;
   std::int64_t num_bytes_ = 0;
   MatrixStorage storage_;
 };
 
 /// All rows of a matrix as fp32.
+/// Errors   as check_checkpoint_scales
 std::vector<float> read_matrix(const Matrix& matrix);
 
 }  // namespace tilewright::model

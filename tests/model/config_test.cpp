@@ -55,6 +55,37 @@ TEST(Config, EndsAreATokenAListOrNothing) {
   expect_refused(ErrorKind::kParseError, "eos_token_id", "end", {"whole number", "end"});
 }
 
+TEST(Config, LayerTypesByNameAsTransformersWritesThem) {
+  const json names = {
+      "sliding_attention",           "compressed_sparse_attention",  "heavily_compressed_attention",
+      "compressed_sparse_attention", "heavily_compressed_attention", "compressed_sparse_attention"};
+  const auto named = [&](json& c) {
+    c.erase("compress_ratios");
+    c["layer_types"] = names;
+    c["num_nextn_predict_layers"] = 2;
+  };
+  EXPECT_EQ(parse(named).layers, read_config(kTinyModel).layers);
+  EXPECT_EQ(parse(named).draft_layers, 2);
+  const auto wrong = [&](json& c) {
+    named(c);
+    c["layer_types"][1] = "full_attention";
+  };
+  EXPECT_THROW(parse(wrong), Error);
+  const auto both = [](json& c) { c["layer_types"] = {"full_attention"}; };
+  EXPECT_EQ(parse(both).layers, read_config(kTinyModel).layers) << "the ratios are the truth";
+}
+
+TEST(Config, ScalesOfOtherBlocksAreRefused) {
+  const json fp8 = {{"quant_method", "fp8"}, {"fmt", "e4m3"}, {"weight_block_size", {128, 128}}};
+  EXPECT_NO_THROW(parse([&](json& c) { c["quantization_config"] = fp8; }));
+  json other = fp8;
+  other["weight_block_size"] = {1, 128};
+  expect_refused(ErrorKind::kUnsupported, "quantization_config", other, {"128 x 128"});
+  other = fp8;
+  other["fmt"] = "e5m2";
+  expect_refused(ErrorKind::kUnsupported, "quantization_config", other, {"e5m2", "e4m3"});
+}
+
 TEST(Config, WhatIsNotDeepSeekV4IsRefused) {
   expect_refused(ErrorKind::kUnsupported, "compress_ratios", {0, 1, 2, 0, 1, 2},
                  {"/compress_ratios/1", "is 1", "V4.1"});
@@ -67,7 +98,7 @@ TEST(Config, WhatIsNotDeepSeekV4IsRefused) {
 
 TEST(Config, MissingAndWrongValues) {
   expect_refused(ErrorKind::kParseError, "hidden_size", "big", {"hidden_size", "whole number"});
-  expect_refused(ErrorKind::kParseError, "compress_ratios", {0, 4}, {"has 2 numbers", "6 layers"});
+  expect_refused(ErrorKind::kParseError, "compress_ratios", {0, 4}, {"has 2 entries", "6 layers"});
   expect_refused(ErrorKind::kParseError, "o_groups", 3, {"does not divide"});
   expect_refused(ErrorKind::kParseError, "num_experts_per_tok", 9, {"1 to 8"});
   EXPECT_THROW(parse([](json& c) { c.erase("swiglu_limit"); }), Error);
