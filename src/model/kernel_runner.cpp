@@ -35,7 +35,7 @@ class KernelRunner final : public Runner {
         weights_(std::move(weights)),
         options_(options),
         numbers_(numbers),
-        model_(device, *weights_) {}
+        model_(device, *weights_, options.on_load) {}
 
   const Config& config() const override { return weights_->config(); }
   std::string description() const override;

@@ -1,6 +1,9 @@
 #include "model/kernel_weights.h"
 
+#include "base/error.h"
 #include "formats/minifloat.h"
+
+#include <fmt/format.h>
 
 namespace tilewright::model {
 
@@ -154,13 +157,20 @@ LayerArrays::LayerArrays(const Device& device, const Config& config, std::int64_
     router_table.emplace(device, std::span<const std::int32_t>(w.ffn.tid2eid));
 }
 
-ModelArrays::ModelArrays(const Device& device, const Weights& weights)
+ModelArrays::ModelArrays(const Device& device, const Weights& weights, const LoadSink& on_load)
     : embed(bf16_rows(device, weights.embed)),
       norm(to_bf16_array(device, weights.norm)),
       hc_head(hyper_arrays(device, weights.hc_head)),
       head(device, {all_rows(weights.head)}) {
-  for (std::int64_t i = 0; i < weights.config().num_layers(); ++i)
-    layers.emplace_back(device, weights.config(), i, weights.layers[static_cast<std::size_t>(i)]);
+  for (std::int64_t i = 0; i < weights.config().num_layers(); ++i) {
+    if (on_load) on_load(i);
+    try {
+      layers.emplace_back(device, weights.config(), i, weights.layers[static_cast<std::size_t>(i)]);
+    } catch (const Error& error) {
+      throw Error(error.kind(), fmt::format("{}: layer {}: {}", weights.source(), i, error.what()));
+    }
+  }
+  if (on_load) on_load(weights.config().num_layers());
 }
 
 }  // namespace tilewright::model

@@ -4,6 +4,7 @@
 #include "tilewright/buffer.h"
 #include "tilewright/moe.h"
 
+#include "model/model.h"
 #include "model/projection.h"
 #include "model/weights.h"
 
@@ -79,7 +80,8 @@ struct LayerArrays {
 };
 
 struct ModelArrays {
-  ModelArrays(const Device& device, const Weights& weights);
+  /// `on_load` is told of the number of layers that are there, also of none.
+  ModelArrays(const Device& device, const Weights& weights, const LoadSink& on_load = {});
 
   Bf16Array embed, norm;
   HyperArrays hc_head;

@@ -18,12 +18,16 @@ namespace tilewright::model {
 /// Numbers of the indexer's keys and queries.
 enum class IndexFormat { kBf16, kFp8, kMxfp4 };
 
+/// Is told how many layers are on the device, while weights are taken there.
+using LoadSink = std::function<void(std::int64_t layers)>;
+
 /// How a runner keeps what it remembers.
 struct RunnerOptions {
   /// Of window and compressed rows; nothing: not rounded at all, for the float64 runner alone.
   std::optional<KvFormat> kv = KvFormat::kFp8;
   IndexFormat index = IndexFormat::kMxfp4;  ///< not read if kv is nothing
   std::int64_t max_tokens = 4096;           ///< of a sequence, prompt and continuation together
+  LoadSink on_load = {};                    ///< for a runner of kernels
 };
 
 /// An intermediate value of a forward pass. Stages are named like the tensors of a reference file

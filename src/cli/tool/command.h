@@ -41,6 +41,7 @@ void add_quantize(CLI::App& app, Context& context);
 void add_generate(CLI::App& app, Context& context);
 void add_eval(CLI::App& app, Context& context);
 void add_tokenize(CLI::App& app, Context& context);
+void add_make_checkpoint(CLI::App& app, Context& context);
 void add_sparse_attention(CLI::App& app, Context& context);
 void add_indexer(CLI::App& app, Context& context);
 void add_decode(CLI::App& app, Context& context);

@@ -18,10 +18,25 @@ namespace tilewright::cli {
 
 namespace {
 
-constexpr void (*kCommands[])(CLI::App&, Context&) = {
-    add_demo,     add_info,     add_layout, add_formats,          add_kernels, add_attention,
-    add_decode,   add_linear,   add_moe,    add_sparse_attention, add_indexer, add_ladder,
-    add_quantize, add_generate, add_eval,   add_tokenize,         add_sim,     add_bench};
+constexpr void (*kCommands[])(CLI::App&, Context&) = {add_demo,
+                                                      add_info,
+                                                      add_layout,
+                                                      add_formats,
+                                                      add_kernels,
+                                                      add_attention,
+                                                      add_decode,
+                                                      add_linear,
+                                                      add_moe,
+                                                      add_sparse_attention,
+                                                      add_indexer,
+                                                      add_ladder,
+                                                      add_quantize,
+                                                      add_generate,
+                                                      add_eval,
+                                                      add_tokenize,
+                                                      add_make_checkpoint,
+                                                      add_sim,
+                                                      add_bench};
 
 void add_global_options(CLI::App& app, Context& context) {
   const std::map<std::string, ColorMode> modes = {

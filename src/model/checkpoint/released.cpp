@@ -71,30 +71,10 @@ Config pro_config() {
   return c;
 }
 
-// What released checkpoints store a matrix in; nothing: as bf16.
-std::string_view stored_format(TensorRole role, std::string_view experts) {
-  switch (role) {
-    case TensorRole::kLatent:
-    case TensorRole::kQuery:
-    case TensorRole::kOutputGroup:
-    case TensorRole::kOutput:
-    case TensorRole::kIndexQuery:
-    case TensorRole::kSharedIn:
-    case TensorRole::kSharedOut:
-    case TensorRole::kDraftProjection:
-      return "fp8_128x128_ue8m0";
-    case TensorRole::kExpertIn:
-    case TensorRole::kExpertOut:
-      return experts;
-    default:
-      return {};
-  }
-}
-
 // Writes down what it is asked for.
 class TensorLister final : public TensorReader {
  public:
-  explicit TensorLister(std::string_view experts) : experts_(experts) {}
+  explicit TensorLister(NumberFormat experts) : experts_(experts) {}
 
   void begin_layer(std::int64_t layer) override { layer_ = layer; }
 
@@ -152,7 +132,7 @@ class TensorLister final : public TensorReader {
     tensor.layer = layer_;
   }
 
-  std::string_view experts_;
+  NumberFormat experts_;
   std::int64_t layer_ = -1;
   std::vector<StoredTensor> list_;
 };
@@ -165,6 +145,25 @@ Range stored_range(const Range& range, std::int64_t per_elem) {
 }
 
 }  // namespace
+
+std::string_view stored_format(TensorRole role, NumberFormat experts) noexcept {
+  switch (role) {
+    case TensorRole::kLatent:
+    case TensorRole::kQuery:
+    case TensorRole::kOutputGroup:
+    case TensorRole::kOutput:
+    case TensorRole::kIndexQuery:
+    case TensorRole::kSharedIn:
+    case TensorRole::kSharedOut:
+    case TensorRole::kDraftProjection:
+      return "fp8_128x128_ue8m0";
+    case TensorRole::kExpertIn:
+    case TensorRole::kExpertOut:
+      return tilewright::to_string(experts);
+    default:
+      return {};
+  }
+}
 
 std::optional<Config> released_config(std::string_view name) {
   if (name == "flash") return flash_config();
@@ -248,7 +247,7 @@ std::vector<StoredTensor> released_tensors(const Config& config, NumberFormat ex
           ErrorKind::kUnsupported,
           "released checkpoints have experts in mxfp4 or nvfp4; {} was asked for",
           tilewright::to_string(experts));
-  TensorLister lister(tilewright::to_string(experts));
+  TensorLister lister(experts);
   read_model(config, lister, true);
   auto tensors = std::move(lister).take();
   std::ranges::stable_sort(tensors, {}, [&](const StoredTensor& t) { return shard_of(config, t); });

@@ -37,6 +37,9 @@ struct StoredTensor {
   std::int64_t bytes() const;
 };
 
+/// The block format that released checkpoints store the matrices of a role in; "": bf16.
+std::string_view stored_format(TensorRole role, NumberFormat experts) noexcept;
+
 /// All tensors of a released checkpoint, in the order of its files, and in each as a model needs
 /// them. Routed experts are MXFP4 with DeepSeek's names, or NVFP4 with ModelOpt's.
 /// Errors   Unsupported for another format
