@@ -39,13 +39,13 @@ Weights::Weights(const std::filesystem::path& folder, const WeightsOptions& opti
   expert_format_ = short_name(layers.back().ffn.experts[0].gate);
 }
 
-Weights::Weights(std::string source, const Config& config, const Share& share, ModelWeights weights,
-                 MatrixStorage storage)
-    : ModelWeights(std::move(weights)),
-      config_(config),
-      share_(share),
-      source_(std::move(source)),
+Weights::Weights(WeightsSource source)
+    : ModelWeights(std::move(source.weights)),
+      config_(std::move(source.config)),
+      share_(source.share),
+      source_(std::move(source.name)),
       expert_format_(short_name(layers.back().ffn.experts[0].gate)),
-      storage_(std::move(storage)) {}
+      num_bytes_(source.num_bytes),
+      storage_(std::move(source.storage)) {}
 
 }  // namespace tilewright::model

@@ -111,6 +111,16 @@ std::optional<ExpertFormat> expert_format_by_name(std::string_view name);
 /// Errors   Unsupported if the columns are not whole blocks of the format
 void convert_matrices(std::vector<Matrix*> matrices, ExpertFormat format, MatrixStorage& storage);
 
+/// Weights that come from elsewhere than a checkpoint.
+struct WeightsSource {
+  std::string name;
+  Config config;
+  Share share = {};
+  ModelWeights weights;
+  MatrixStorage storage;  ///< of the matrices
+  std::int64_t num_bytes = 0;
+};
+
 struct WeightsOptions {
   ExpertFormat experts = ExpertFormat::kStored;
   Share share = {};         ///< what a rank has
@@ -134,9 +144,7 @@ class Weights : public ModelWeights {
   explicit Weights(const std::filesystem::path& folder, const WeightsOptions& options = {});
   Weights(const std::filesystem::path& folder, ExpertFormat experts)
       : Weights(folder, WeightsOptions{.experts = experts}) {}
-  /// Weights that come from elsewhere; `storage` owns them.
-  Weights(std::string source, const Config& config, const Share& share, ModelWeights weights,
-          MatrixStorage storage);
+  explicit Weights(WeightsSource source);
   Weights(const Weights&) = delete;
   Weights& operator=(const Weights&) = delete;
 
