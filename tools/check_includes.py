@@ -119,7 +119,7 @@ ALLOWED = {
 }
 # Single files that may include a folder that their room may not, each with what they do there.
 EXCEPTIONS = {
-    ("cli/info.cpp", "device"): "tells of every driver library and its GPUs, those that cannot be opened too",
+    ("cli/info/info.cpp", "device"): "tells of every driver library and its GPUs, those that cannot be opened too",
     ("cli/sim/exec.cpp", "device"): "names the file of the simulator's driver, for another program to load",
     ("cli/tool/library_kernels.cpp", "device"): "gives the driver code of these two the library's kernels",
 }

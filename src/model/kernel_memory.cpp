@@ -6,9 +6,6 @@ namespace tilewright::model {
 
 namespace {
 
-constexpr std::int64_t kWindowPage = 64, kCsaPage = 64,
-                       kHcaPage = 2;  // as FlashMLA's users have it
-
 bool has_kind(const Config& config, LayerKind kind) {
   return std::find(config.layers.begin(), config.layers.end(), kind) != config.layers.end();
 }

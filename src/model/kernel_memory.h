@@ -14,6 +14,9 @@
 
 namespace tilewright::model {
 
+/// Rows of a page, as FlashMLA's users have them.
+inline constexpr std::int64_t kWindowPage = 64, kCsaPage = 64, kHcaPage = 2;
+
 /// Pages for the rows of some sequences, all reserved from the start. Neighbouring pages belong to
 /// different sequences.
 class PageTable {

@@ -47,14 +47,14 @@ class CheckIncludes(unittest.TestCase):
         self.assertEqual(status, 0, output)
 
     def test_an_exception_is_of_its_file_and_folder_alone(self):
-        status, output = check({"src/cli/info.cpp": '#include "device/device.h"\n'})
+        status, output = check({"src/cli/info/info.cpp": '#include "device/device.h"\n'})
         self.assertEqual(status, 0, output)
-        self.assert_breach({"src/cli/info.cpp": '#include "ops/moe/plan.h"\n'}, "cli may not include")
+        self.assert_breach({"src/cli/info/info.cpp": '#include "ops/moe/plan.h"\n'}, "cli may not include")
         with tempfile.TemporaryDirectory() as folder:
-            write_tree(folder, {"src/cli/info.cpp": '#include "base/error.h"\n'})
-            breaches = list(tool.check_exceptions(pathlib.Path(folder), {("cli/info.cpp", "device"): "why"}))
+            write_tree(folder, {"src/cli/info/info.cpp": '#include "base/error.h"\n'})
+            breaches = list(tool.check_exceptions(pathlib.Path(folder), {("cli/info/info.cpp", "device"): "why"}))
         self.assertEqual(len(breaches), 1)
-        self.assertIn("src/cli/info.cpp includes nothing of device/", breaches[0])
+        self.assertIn("src/cli/info/info.cpp includes nothing of device/", breaches[0])
 
     def test_breaches_are_named_with_file_and_line(self):
         self.assert_breach({"src/base/a.h": '\n#include "layout/layout.h"\n'},

@@ -75,16 +75,14 @@ double per_second(std::int64_t tokens, double seconds) {
   return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
 
-json to_json(const std::vector<Prompt>& prompts, const Tokenizer& tokenizer,
-             const model::GenerateResult& result) {
+json to_json(const std::vector<Prompt>& prompts, const model::GenerateResult& result) {
   json sequences = json::array();
   for (std::size_t i = 0; i < prompts.size(); ++i)
     sequences.push_back({{"prompt", prompts[i].text},
                          {"name", prompts[i].name},
                          {"prompt_tokens", prompts[i].tokens.size()},
                          {"tokens", result.tokens[i]},
-                         {"has_ended", bool{result.has_ended[i]}},
-                         {"text", shown(tokenizer, written(result, i))}});
+                         {"has_ended", bool{result.has_ended[i]}}});
   const auto decoded = result.new_tokens - static_cast<std::int64_t>(prompts.size());
   return {
       {"sequences", sequences},
@@ -153,8 +151,7 @@ void print_rates(const json& report, const Style& style) {
 }
 
 void run_prompts(const GenerateArgs& args, const Context& context) {
-  const auto weights = open_weights(args.model);
-  const Tokenizer tokenizer = open_tokenizer(args.model, weights->config());
+  const Tokenizer tokenizer = open_tokenizer(args.model, model_config(args.model));
   const auto prompts = read_prompts(args, tokenizer);
   std::vector<std::vector<std::int32_t>> tokens;
   std::size_t longest = 0;
@@ -163,21 +160,28 @@ void run_prompts(const GenerateArgs& args, const Context& context) {
     longest = std::max(longest, prompt.tokens.size());
   }
   const auto max_tokens = static_cast<std::int64_t>(longest) + args.options.max_tokens;
-  const auto runner = make_runner(context.device, weights, runner_options(args.model, max_tokens));
+  const auto runner_formats = runner_options(args.model, max_tokens);
+  require_room(context.device, args.model, runner_formats, std::ssize(prompts));
+  const auto runner =
+      make_runner(context.device, open_weights(args.model), runner_formats, std::ssize(prompts));
   model::GenerateOptions options = args.options;
   options.prefill_chunk = args.model.prefill_chunk;
-  if (!args.ignores_end) options.ends = end_tokens(weights->config(), tokenizer);
-  TextOutput output(prompts, tokenizer, options.ends, context.style(), !context.json);
+  if (!args.ignores_end) options.ends = end_tokens(model_config(args.model), tokenizer);
+  // What random weights say is no text.
+  const bool has_text = args.model.synthetic.empty();
+  TextOutput output(prompts, tokenizer, options.ends, context.style(), !context.json && has_text);
   const auto result = model::generate(*runner, tokens, options,
                                       [&](std::int64_t, int token) { output.add(token); });
-  json report = to_json(prompts, tokenizer, result);
+  json report = to_json(prompts, result);
+  for (std::size_t i = 0; has_text && i < prompts.size(); ++i)
+    report["sequences"][i]["text"] = shown(tokenizer, written(result, i));
   report["runner"] = runner->description();
-  report["model"] = args.model.folder;
+  report["model"] = has_text ? args.model.folder : "synthetic " + args.model.synthetic;
   if (context.json) {
     print_json(report);
     return;
   }
-  output.finish(result);
+  if (has_text) output.finish(result);
   if (!args.is_quiet) print_rates(report, context.style());
 }
 

@@ -2,13 +2,20 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "cli/tool/words.h"
+#include "model/checkpoint/memory.h"
+#include "model/checkpoint/synthetic.h"
 #include "model/float64/reference_runner.h"
 #include "model/kernel_runner.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <map>
+#include <optional>
+
+#include <fmt/format.h>
 
 namespace tilewright::cli {
 
@@ -32,6 +39,17 @@ void add_model_options(CLI::App& command, ModelArgs& args) {
   command
       .add_option("--model", args.folder, "folder of a DeepSeek-V4 checkpoint; default: bundled")
       ->type_name("DIR");
+  command
+      .add_option("--synthetic-weights", args.synthetic,
+                  "random weights of the released sizes instead, to time a model without its "
+                  "checkpoint")
+      ->check(quiet(CLI::IsMember({"flash", "pro"})))
+      ->excludes("--model")
+      ->type_name("flash|pro");
+  command.add_option("--layers", args.layers, "--synthetic-weights: the first ones; default: all")
+      ->check(quiet(CLI::PositiveNumber))
+      ->needs("--synthetic-weights")
+      ->type_name("N");
   command
       .add_option("--kv", args.kv,
                   "number format of window and compressed rows; exact: nothing is rounded anywhere "
@@ -63,12 +81,19 @@ RunnerOptions runner_options(const ModelArgs& args, std::int64_t max_tokens) {
   return options;
 }
 
+model::Config model_config(const ModelArgs& args) {
+  if (args.synthetic.empty()) return model::read_config(args.folder);
+  return model::synthetic_config(args.synthetic, args.layers);
+}
+
 std::shared_ptr<const model::Weights> open_weights(const ModelArgs& args) {
+  if (!args.synthetic.empty()) return model::synthetic_weights({.config = model_config(args)});
   return std::make_shared<model::Weights>(args.folder,
                                           model::expert_format_by_name(args.experts).value());
 }
 
 Tokenizer open_tokenizer(const ModelArgs& args, const model::Config& config) {
+  if (!args.synthetic.empty()) return Tokenizer::of_bytes();  // any ids do
   const std::filesystem::path path = std::filesystem::path(args.folder) / "tokenizer.json";
   constexpr ErrorKind kInvalid = ErrorKind::kInvalidArgument;
   const bool has_file = std::filesystem::exists(path);
@@ -116,11 +141,70 @@ bool is_reference(const std::string& spec) {
   return asked_device(spec) == "reference";
 }
 
+namespace {
+
+// How many layers are on the device.
+class LoadReport {
+ public:
+  explicit LoadReport(std::int64_t layers)
+      : layers_(layers), next_line_(Clock::now() + kBetweenLines) {
+    if (progress_style(stderr).is_shown) progress_.emplace(stderr, "load", layers, "layers");
+  }
+  void operator()(std::int64_t done) {
+    if (progress_) {
+      if (done > done_) progress_->add(done - done_);
+      if (done == layers_) progress_->finish();
+    } else if (Clock::now() >= next_line_) {
+      fmt::print(stderr, "load: {} of {} layers\n", done, layers_);
+      next_line_ = Clock::now() + kBetweenLines;
+    }
+    done_ = done;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kBetweenLines{10};
+
+  std::int64_t layers_, done_ = 0;
+  Clock::time_point next_line_;
+  std::optional<Progress> progress_;
+};
+
+constexpr std::int64_t kStepTokens = 256;  // what a runner takes at once
+
+// Errors   OutOfMemory with what would fit
+void require_memory(const Device& device, const std::string& source, model::StepShape step) {
+  step.tokens = std::min(kStepTokens, step.sequences * step.options.max_tokens);
+  const std::string problem = model::memory_problem(
+      device, {.step = std::move(step)}, static_cast<std::int64_t>(device.memory_bytes()));
+  require(problem.empty(), ErrorKind::kOutOfMemory, "{}: {}", source, problem);
+}
+
+}  // namespace
+
+void require_room(const std::string& spec, const ModelArgs& args, const RunnerOptions& options,
+                  std::int64_t sequences) {
+  if (args.synthetic.empty() || is_reference(spec)) return;
+  require_memory(Device::open(asked_device(spec)), args.synthetic,
+                 {.config = model_config(args), .options = options, .sequences = sequences});
+}
+
 std::unique_ptr<model::Runner> make_runner(const std::string& spec,
                                            std::shared_ptr<const model::Weights> weights,
-                                           const RunnerOptions& options) {
+                                           const RunnerOptions& options, std::int64_t sequences) {
   if (is_reference(spec)) return model::make_reference_runner(std::move(weights), options);
-  return model::make_kernel_runner(Device::open(asked_device(spec)), std::move(weights), options);
+  const Device device = Device::open(asked_device(spec));
+  RunnerOptions with_report = options;
+  with_report.on_load = [report = std::make_shared<LoadReport>(weights->config().num_layers())](
+                            std::int64_t done) { (*report)(done); };
+  const auto experts = number_format_from_string(weights->expert_format());
+  require_memory(device, weights->source(),
+                 {.config = weights->config(),
+                  .share = weights->share(),
+                  .experts = experts.value_or(NumberFormat::kBf16),
+                  .options = options,
+                  .sequences = sequences});
+  return model::make_kernel_runner(device, std::move(weights), with_report);
 }
 
 }  // namespace tilewright::cli

@@ -16,16 +16,24 @@ namespace tilewright::cli {
 struct ModelArgs {
   std::string folder;
   std::string kv = "fp8", index = "mxfp4", experts = "stored";
+  std::string synthetic;    ///< "flash" or "pro": random weights instead of a folder's
+  std::int64_t layers = 0;  ///< of those; 0: all
   std::int64_t prefill_chunk = 512;
 };
 
-/// Options --model, --kv, --index, --experts and --prefill-chunk.
+/// Options --model, --synthetic-weights, --layers, --kv, --index, --experts and --prefill-chunk.
 void add_model_options(CLI::App& command, ModelArgs& args);
 
 /// The formats by name.
 /// Errors   InvalidArgument for names that are none
 model::RunnerOptions runner_options(const ModelArgs& args, std::int64_t max_tokens);
 
+/// The sizes alone: of config.json, or of synthetic weights.
+model::Config model_config(const ModelArgs& args);
+/// Refuses synthetic weights for which the device has no room, before they are drawn.
+/// Errors   as make_runner
+void require_room(const std::string& spec, const ModelArgs& args,
+                  const model::RunnerOptions& options, std::int64_t sequences);
 std::shared_ptr<const model::Weights> open_weights(const ModelArgs& args);
 
 /// The tokenizer.json of the model's folder; without one, bytes for a model of 256 tokens.
@@ -45,9 +53,12 @@ ChatMode chat_mode(const std::string& mode);
 bool is_reference(const std::string& spec);
 
 /// `spec` as --device, or "reference" for the float64 model; empty: TILEWRIGHT_DEVICE, then auto.
-/// Errors   as Device::open; Unsupported if the formats do not fit the runner
+/// How far loading is shows on a terminal, and elsewhere in a line every ten seconds.
+/// Errors   as Device::open; Unsupported if the formats do not fit the runner; OutOfMemory with
+///          what would fit if the device has no room for `sequences` of options.max_tokens
 std::unique_ptr<model::Runner> make_runner(const std::string& spec,
                                            std::shared_ptr<const model::Weights> weights,
-                                           const model::RunnerOptions& options);
+                                           const model::RunnerOptions& options,
+                                           std::int64_t sequences = 1);
 
 }  // namespace tilewright::cli

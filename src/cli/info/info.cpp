@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/source_commit.h"
+#include "cli/info/checkpoint.h"
 #include "cli/tool/command.h"
 #include "device/device.h"
 #include "device/device_spec.h"
@@ -12,6 +13,7 @@
 #include "sim/model/device_model.h"
 
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -176,9 +178,17 @@ void run_info(Context& context) {
 }  // namespace
 
 void add_info(CLI::App& app, Context& context) {
-  CLI::App* command =
-      app.add_subcommand("info", "show devices, driver, toolkit and embedded kernels");
-  command->callback([&context] { run_info(context); });
+  CLI::App* command = app.add_subcommand(
+      "info", "show devices, driver, toolkit and embedded kernels, or a model's memory");
+  auto args = std::make_shared<CheckpointInfoArgs>();
+  add_checkpoint_info_options(*command, *args);
+  command->footer(
+      "For example:\n"
+      "  tilewright info\n"
+      "  tilewright info --checkpoint flash --ranks 2,4 --context 131072 --sequences 16");
+  command->callback([args, &context] {
+    args->checkpoint.empty() ? run_info(context) : run_checkpoint_info(*args, context);
+  });
 }
 
 }  // namespace tilewright::cli

@@ -1,0 +1,261 @@
+#include "model/checkpoint/memory.h"
+
+#include "tilewright/compressor.h"
+
+#include "base/error.h"
+#include "formats/packed_matrix.h"
+#include "model/checkpoint/released.h"
+#include "model/kernel_memory.h"
+#include "model/weight_source.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace tilewright::model {
+namespace {
+
+// A weight as the Hopper kernels hold it: bricks, and scales of FP8 blocks.
+std::int64_t packed_bytes(std::string_view format, std::int64_t rows, std::int64_t cols) {
+  using kernels::WeightFormat;
+  const bool is_fp8 = format.starts_with("fp8");
+  const WeightFormat to = is_fp8                        ? WeightFormat::kFp8
+                          : format.starts_with("mxfp4") ? WeightFormat::kMxfp4
+                          : format == "nvfp4"           ? WeightFormat::kNvfp4
+                                                        : WeightFormat::kBf16;
+  const kernels::PackedShape shape = {to, static_cast<std::int32_t>(stacked_rows(rows)),
+                                      static_cast<std::int32_t>(cols)};
+  const std::int64_t scales = std::int64_t{shape.scale_blocks_rows()} * shape.scale_blocks_k();
+  return shape.bytes() + (is_fp8 ? 4 * scales : 0);
+}
+
+// Adds up what a device holds.
+class WeightMeter final : public TensorReader {
+ public:
+  explicit WeightMeter(const MemoryRequest& request) : request_(request) {}
+
+  void begin_layer(std::int64_t layer) override { layer_ = layer; }
+
+  Matrix matrix(TensorPlace place, const std::string& name, Dim rows, Dim cols) override {
+    const StepShape& step = request_.step;
+    const MatrixRange range =
+        share_of(step.share, place.role, rows.size, cols.size, place.expert, step.config.experts);
+    if (range.rows.count == 0) return {};
+    const std::string weight = name + ".weight";
+    const std::string format = request_.format_of
+                                   ? request_.format_of(weight)
+                                   : std::string(stored_format(place.role, step.experts));
+    std::int64_t bytes = packed_bytes(format, range.rows.count, range.cols.count);
+    if (place.role == TensorRole::kEmbedding) bytes = 2 * range.rows.count * range.cols.count;
+    if (place.role == TensorRole::kExpertIn || place.role == TensorRole::kExpertOut ||
+        place.role == TensorRole::kSharedIn || place.role == TensorRole::kSharedOut)
+      bytes += 4;  // the factor of its products
+    add(place.role, bytes);
+    return {};
+  }
+
+  Vector vector(TensorPlace place, const std::string&, std::initializer_list<Dim> dims) override {
+    std::int64_t count = 1;
+    for (const Dim& dim : dims) count *= dim.size;
+    count = share_of(request_.step.share, place.role, count, 1).rows.count;
+    add(place.role, (place.role == TensorRole::kNorm ? 2 : 4) * count);
+    return {};
+  }
+
+  std::vector<std::int32_t> table(TensorPlace place, const std::string&, Dim rows, Dim cols,
+                                  Dim) override {
+    add(place.role, 4 * rows.size * cols.size);
+    return {};
+  }
+
+  const MemoryUse& use() const noexcept { return use_; }
+
+ private:
+  void add(TensorRole role, std::int64_t bytes) {
+    const bool is_expert = role == TensorRole::kExpertIn || role == TensorRole::kExpertOut;
+    if (layer_ < 0) {
+      use_.vocabulary += bytes;
+    } else if (layer_ >= request_.step.config.num_layers()) {
+      use_.drafts += bytes;
+    } else {
+      (is_expert ? use_.experts : use_.layers) += bytes;
+    }
+  }
+
+  const MemoryRequest& request_;
+  std::int64_t layer_ = -1;
+  MemoryUse use_;
+};
+
+std::int64_t blocks_of(std::int64_t rows, std::int64_t page_size) {
+  return std::max<std::int64_t>(1, (rows + page_size - 1) / page_size);
+}
+
+std::int64_t page_bytes(const StepShape& shape, std::int64_t rows, std::int64_t page_size) {
+  const NumberFormat format = to_cache_format(shape.options.kv.value_or(KvFormat::kBf16));
+  return static_cast<std::int64_t>(kv_cache_bytes(
+      {.format = format, .page_size = page_size, .num_pages = blocks_of(rows, page_size)}));
+}
+
+// [ring, 2, width] fp32 of a sequence.
+std::int64_t state_bytes(CompressorKind kind) {
+  constexpr std::int64_t kSpare = 8;  // CompressorProblem::ring
+  return (compressor_slots(kind) + kSpare) * 2 * compressor_width(kind) * 4;
+}
+
+// Keys of the indexer: codes, and four bytes of scales.
+std::int64_t key_bytes(const StepShape& shape, std::int64_t rows) {
+  const std::int64_t key = shape.options.index == IndexFormat::kFp8 ? 128 + 4 : 64 + 4;
+  return blocks_of(rows, kCsaPage) * kCsaPage * key;
+}
+
+// Of one sequence in one layer.
+std::int64_t layer_cache_bytes(const StepShape& shape, LayerKind kind) {
+  const std::int64_t context = shape.options.max_tokens;
+  const std::int64_t window =
+      page_bytes(shape, shape.config.window + shape.tokens - 1, kWindowPage);
+  if (kind == LayerKind::kWindow) return window;
+  const std::int64_t entries = context / static_cast<std::int64_t>(kind);
+  if (kind == LayerKind::kHca)
+    return window + page_bytes(shape, entries, kHcaPage) + state_bytes(CompressorKind::kHca);
+  return window + page_bytes(shape, entries, kCsaPage) + key_bytes(shape, entries) +
+         state_bytes(CompressorKind::kCsa) + state_bytes(CompressorKind::kIndexMxfp4);
+}
+
+// The arrays of Activations, of the runner's logits, and the largest workspace of an operator.
+std::int64_t step_memory(const Device& device, const StepShape& shape) {
+  const Config& c = shape.config;
+  const LocalSizes local = local_sizes(shape.share, c);
+  const std::int64_t inputs =
+      c.q_rank + c.head_dim + 2 * 2 * (c.head_dim + c.index_dim) + c.index_heads;
+  const std::int64_t queries = local.heads * c.head_dim + c.index_heads * c.index_dim;
+  const std::int64_t lists = c.window + c.index_topk +
+                             shape.options.max_tokens / static_cast<std::int64_t>(LayerKind::kHca);
+  const std::int64_t bytes_of_token =
+      4 * (lists + 24 + inputs + local.heads + c.experts + local.vocab.count) +
+      2 * (c.streams * c.hidden + 2 * c.hidden + c.q_rank + queries + local.heads * c.head_dim +
+           local.o_groups * c.o_rank) +
+      2 * 4 * c.hidden;
+  const std::int64_t rope = 2 * shape.options.max_tokens * c.rope_dim * 4;
+  std::size_t workspace = 0, indexer = 0;
+  for (const NamedPlan& named : plan_model(device, shape)) {
+    std::size_t& most = named.name == "indexer" ? indexer : workspace;
+    most = std::max(most, named.plan.workspace_bytes);
+  }
+  return shape.tokens * bytes_of_token + rope + static_cast<std::int64_t>(workspace + indexer);
+}
+
+std::string counted(std::int64_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+// The largest number of units for which fits() holds, given that it holds for all smaller ones.
+template <class Fits>
+std::int64_t most(std::int64_t limit, const Fits& fits) {
+  std::int64_t low = 0, high = limit;
+  while (low < high) {
+    const std::int64_t middle = (low + high + 1) / 2;
+    if (fits(middle)) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
+}  // namespace
+
+MemoryUse weight_memory(const MemoryRequest& request) {
+  WeightMeter meter(request);
+  read_model(request.step.config, meter, request.has_drafts);
+  return meter.use();
+}
+
+std::int64_t cache_memory(const StepShape& shape) {
+  std::int64_t bytes = 0;
+  for (const LayerKind kind : {LayerKind::kWindow, LayerKind::kCsa, LayerKind::kHca})
+    bytes += std::ranges::count(shape.config.layers, kind) * layer_cache_bytes(shape, kind);
+  return shape.sequences * bytes;
+}
+
+MemoryUse memory_use(const Device& device, const MemoryRequest& request) {
+  MemoryUse use = weight_memory(request);
+  use.caches = cache_memory(request.step);
+  use.step = step_memory(device, request.step);
+  return use;
+}
+
+MemoryFit memory_fit(const Device& device, const MemoryRequest& request,
+                     std::int64_t available_bytes) {
+  constexpr std::int64_t kContextUnit = 1024;  // contexts are given in whole ones
+  constexpr std::int64_t kMostSequences = 65535, kMostRanks = 64;
+  const std::int64_t weights = weight_memory(request).weights();
+  // What an operator does not take does not fit either.
+  const auto rest_fits = [&](const StepShape& step, std::int64_t of_weights) {
+    if (of_weights + cache_memory(step) > available_bytes) return false;
+    try {
+      return of_weights + cache_memory(step) + step_memory(device, step) <= available_bytes;
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  MemoryFit fit;
+  fit.sequences = most(kMostSequences, [&](std::int64_t n) {
+    StepShape step = request.step;
+    step.sequences = n;
+    return rest_fits(step, weights);
+  });
+  fit.context =
+      kContextUnit * most(request.step.config.max_positions / kContextUnit, [&](std::int64_t n) {
+        StepShape step = request.step;
+        step.options.max_tokens = n * kContextUnit;
+        return rest_fits(step, weights);
+      });
+  for (std::int64_t world = request.step.share.world; world <= kMostRanks && fit.ranks == 0;
+       world *= 2) {
+    MemoryRequest other = request;
+    other.step.share = {request.step.share.scheme, 0, world};
+    try {
+      check_share(other.step.share, request.step.config);
+    } catch (const Error&) {
+      continue;  // the model cannot be split like that
+    }
+    if (rest_fits(other.step, weight_memory(other).weights())) fit.ranks = world;
+  }
+  return fit;
+}
+
+std::string memory_problem(const Device& device, const MemoryRequest& request,
+                           std::int64_t available_bytes) {
+  const MemoryUse use = memory_use(device, request);
+  if (use.total() <= available_bytes) return "";
+  const auto gb = [](std::int64_t bytes) {
+    return fmt::format("{:.1f} GB", static_cast<double>(bytes) / 1e9);
+  };
+  const StepShape& step = request.step;
+  const MemoryFit fit = memory_fit(device, request, available_bytes);
+  const std::int64_t context = step.options.max_tokens;
+  std::vector<std::string> remedies;
+  if (fit.sequences > 0)
+    remedies.push_back(fmt::format("{} of {} tokens", counted(fit.sequences, "sequence"), context));
+  if (fit.context > 0)
+    remedies.push_back(
+        fmt::format("{} of {} tokens", counted(step.sequences, "sequence"), fit.context));
+  if (fit.ranks > 0)
+    remedies.push_back(
+        fmt::format("{}, {}", counted(fit.ranks, "rank"), to_string(step.share.scheme)));
+  const std::string ranks =
+      step.share.world == 1 ? "one rank" : fmt::format("each of {} ranks", step.share.world);
+  return fmt::format(
+      "{} of weights, {} of caches for {} of {} tokens and {} for a step are {} on {}; the device "
+      "has {}. {}",
+      gb(use.weights()), gb(use.caches), counted(step.sequences, "sequence"), context, gb(use.step),
+      gb(use.total()), ranks, gb(available_bytes),
+      remedies.empty() ? "Take fewer layers, or a device with more memory"
+                       : fmt::format("What would fit: {}", fmt::join(remedies, "; or ")));
+}
+
+}  // namespace tilewright::model
