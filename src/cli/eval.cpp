@@ -133,8 +133,8 @@ void run_eval(const EvalArgs& args, const Context& context) {
   const auto weights = open_weights(args.model);
   const Tokenizer tokenizer = open_tokenizer(args.model, weights->config());
   const Texts texts = read_texts(args, tokenizer);
-  const auto runner =
-      make_runner(context.device, weights, runner_options(args.model, args.chunk_tokens + 1));
+  const auto runner = make_runner(context.device, weights,
+                                  runner_options(args.model, args.chunk_tokens + 1), args.batch);
   const auto base = args.has_kl ? make_base(args) : nullptr;
   json report = {{"model", args.model.folder},
                  {"file", args.file},

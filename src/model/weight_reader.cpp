@@ -135,7 +135,8 @@ std::vector<std::int32_t> WeightReader::table(TensorPlace place, const std::stri
 
 void WeightReader::note_left_over() {
   for (const std::string& name : files_.names()) {
-    if (taken_.contains(name) || name.starts_with("mtp.")) continue;
+    const bool is_left_alone = !has_drafts_ && name.starts_with("mtp.");
+    if (taken_.contains(name) || is_left_alone) continue;
     note(quote(name) + " does not belong to the model that config.json describes");
   }
 }

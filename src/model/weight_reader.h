@@ -17,9 +17,12 @@ namespace tilewright::model {
 /// looked at. What belongs to other ranks is found and checked for shape all the same.
 class WeightReader final : public TensorReader {
  public:
-  WeightReader(const SafetensorsModel& files, const Share& share, const Config& config)
+  /// Without `has_drafts` tensors of draft layers (mtp.*) are left alone.
+  WeightReader(const SafetensorsModel& files, const Share& share, const Config& config,
+               bool has_drafts)
       : files_(files),
         share_(share),
+        has_drafts_(has_drafts),
         experts_(config.experts),
         kept_(local_sizes(share, config).experts) {}
 
@@ -46,6 +49,7 @@ class WeightReader final : public TensorReader {
 
   const SafetensorsModel& files_;
   Share share_;
+  bool has_drafts_;
   std::int64_t experts_;
   Range kept_;
   ConstTensorView view_;

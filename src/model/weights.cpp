@@ -25,7 +25,7 @@ Weights::Weights(const std::filesystem::path& folder, const WeightsOptions& opti
       source_(folder.string()),
       files_(std::in_place, folder) {
   check_share(share_, config_);
-  WeightReader reader(*files_, share_, config_);
+  WeightReader reader(*files_, share_, config_, options.has_drafts);
   static_cast<ModelWeights&>(*this) = read_model(config_, reader, options.has_drafts);
   reader.finish(source_);
   num_bytes_ = reader.num_bytes();

@@ -79,6 +79,69 @@ TEST(MakeCheckpoint, SharesReadTheirBytesAlone) {
   }
 }
 
+// All matrices of a rank.
+std::vector<const Matrix*> matrices_of(const Weights& weights) {
+  std::vector<const Matrix*> all = {&weights.embed, &weights.head};
+  const auto add_expert = [&](const ExpertWeights& expert) {
+    all.insert(all.end(), {&expert.gate, &expert.up, &expert.down});
+  };
+  for (const LayerWeights& layer : weights.layers) {
+    const AttentionWeights& attn = layer.attn;
+    all.insert(all.end(), {&attn.wq_a, &attn.wq_b, &attn.wkv, &attn.wo_a, &attn.wo_b});
+    if (attn.indexer) all.insert(all.end(), {&attn.indexer->wq_b, &attn.indexer->weights_proj});
+    all.push_back(&layer.ffn.gate);
+    for (const ExpertWeights& expert : layer.ffn.experts) add_expert(expert);
+    add_expert(*layer.ffn.shared);
+  }
+  return all;
+}
+
+// All bytes of a file that are not the rank's become 0xff: NaN as scale, as e4m3 and as bf16.
+void poison_other_ranks(const MadeCheckpoint& made, std::int64_t shard, const Share& share) {
+  const SafetensorsFile file(made.shard(shard));
+  std::map<std::string, std::vector<std::uint8_t>> copies;
+  std::map<std::string, ConstTensorView> views;
+  for (const StoredTensor& t : released_tensors(made.config)) {
+    if (shard_of(made.config, t) != shard) continue;
+    ConstTensorView& view = views[t.name] = file.tensor(t.name);
+    const auto* const from = static_cast<const std::uint8_t*>(view.data);
+    const MatrixRange part = stored_share(share, t, made.config.experts);
+    const std::int64_t bytes = bits_per_elem(t.dtype) / 8;
+    std::vector<std::uint8_t>& copy = copies[t.name];
+    copy.assign(static_cast<std::size_t>(t.bytes()), 0xff);
+    for (std::int64_t row = part.rows.first; row < part.rows.first + part.rows.count; ++row) {
+      const std::int64_t first = (row * t.cols() + part.cols.first) * bytes;
+      std::copy_n(from + first, part.cols.count * bytes, copy.begin() + first);
+    }
+    view.data = copy.data();
+  }
+  write_safetensors(made.shard(shard), views);
+}
+
+TEST(MakeCheckpoint, ARankDependsOnItsOwnBytesAlone) {
+  Config config = narrow_config();
+  config.experts = 4;
+  for (const Scheme scheme : {Scheme::kExpertParallel, Scheme::kTensorParallel}) {
+    for (std::int64_t rank = 0; rank < 2; ++rank) {
+      SCOPED_TRACE(fmt::format("{} {}", to_string(scheme), rank));
+      const Share share = {scheme, rank, 2};
+      const MadeCheckpoint made(config), poisoned(config);
+      for (std::int64_t shard = 1; shard <= num_shards(config); ++shard)
+        poison_other_ranks(poisoned, shard, share);
+      const Weights expected(made.folder.path(), WeightsOptions{.share = share});
+      const Weights weights(poisoned.folder.path(), WeightsOptions{.share = share});
+      const auto of_made = matrices_of(expected), of_poisoned = matrices_of(weights);
+      ASSERT_EQ(of_made.size(), of_poisoned.size());
+      for (std::size_t i = 0; i < of_made.size(); ++i)
+        EXPECT_EQ(read_matrix(*of_made[i]), read_matrix(*of_poisoned[i])) << of_made[i]->name;
+      EXPECT_EQ(expected.layers[1].attn.sink, weights.layers[1].attn.sink);
+      // The test would see it: the other rank's bytes are gone.
+      const Weights other(poisoned.folder.path(), WeightsOptions{.share = {scheme, 1 - rank, 2}});
+      EXPECT_THROW(read_matrix(other.layers[1].ffn.experts[0].gate), Error);
+    }
+  }
+}
+
 TEST(MakeCheckpoint, WeightsHaveTheDeviationThatWasAskedFor) {
   for (const char* format : {"", "fp8_128x128_ue8m0", "mxfp4", "nvfp4"}) {
     SCOPED_TRACE(format);
@@ -178,6 +241,19 @@ TEST(DamagedCheckpoint, TensorsOfAnotherTypeOrShapeOrNameAreNamed) {
   EXPECT_THAT(refusal(made.folder.path()), HasSubstr("\"layers.0.attn.attn_sink\" is missing"));
   EXPECT_THAT(refusal(made.folder.path()),
               HasSubstr("\"layers.0.attn.sinks\" does not belong to the model"));
+}
+
+TEST(DamagedCheckpoint, DraftTensorsAreCheckedIfTheyAreRead) {
+  const MadeCheckpoint made(narrow_config());
+  rewrite(
+      made.shard(6), "mtp.0.enorm.weight", [](ConstTensorView&) {}, "mtp.0.enorm.bias");
+  auto index = read_json(made.folder / "model.safetensors.index.json");
+  index["weight_map"]["mtp.0.enorm.bias"] = index["weight_map"]["mtp.0.enorm.weight"];
+  index["weight_map"].erase("mtp.0.enorm.weight");
+  write_json(made.folder / "model.safetensors.index.json", index);
+  EXPECT_NO_THROW(Weights(made.folder.path()));
+  EXPECT_THAT(refusal(made.folder.path()), HasSubstr("\"mtp.0.enorm.weight\" is missing"));
+  EXPECT_THAT(refusal(made.folder.path()), HasSubstr("\"mtp.0.enorm.bias\" does not belong"));
 }
 
 // A scale that is no number is found when the weight is read, with its name.
