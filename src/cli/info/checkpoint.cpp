@@ -106,11 +106,9 @@ std::string gb(std::int64_t bytes) {
   return fmt::format("{:.2f}", static_cast<double>(bytes) / 1e9);
 }
 
-void print_rows(const std::vector<Row>& rows, const CheckpointInfoArgs& args,
-                std::int64_t available, const Style& style) {
+void print_rows(const std::vector<Row>& rows, std::int64_t available, const Style& style) {
   Table table({"ranks", "scheme", "experts", "layers", "vocabulary", "drafts", "caches", "step",
-               "total", "fits", fmt::format("most sequences of {}", args.context),
-               fmt::format("most context of {} sequences", args.sequences)});
+               "total", "fits", "most sequences", "most context"});
   for (const Row& row : rows)
     table.add({std::to_string(row.share.world),
                row.share.world == 1 ? "-" : to_string(row.share.scheme), gb(row.use.experts),
@@ -195,13 +193,14 @@ void run_checkpoint_info(const CheckpointInfoArgs& args, const Context& context)
                 {"notes", notes}});
     return;
   }
-  print(
-      fmt::format("{}: {}\n{} tensors, {} GB, experts in {}\n\nGB on each device of {} GB; {} "
-                  "sequences of {} tokens a rank, rows {}, keys {}, steps of {} tokens\n",
-                  context.style().bold(args.checkpoint), config_text(subject.config),
-                  subject.tensors, gb(subject.bytes), subject.experts, gb(available),
-                  args.sequences, args.context, args.kv, args.index, args.step_tokens));
-  print_rows(rows, args, available, context.style());
+  print(fmt::format("{}: {}\n{} tensors, {} GB, experts in {}\n\n",
+                    context.style().bold(args.checkpoint), config_text(subject.config),
+                    subject.tensors, gb(subject.bytes), subject.experts));
+  print(fmt::format(
+      "GB on each device of {} GB; sequences on a rank: {}, context {}, rows {}, "
+      "keys {}, steps of {} tokens\n",
+      gb(available), args.sequences, args.context, args.kv, args.index, args.step_tokens));
+  print_rows(rows, available, context.style());
   for (const std::string& note : notes) print(note + "\n");
 }
 
