@@ -105,6 +105,7 @@ ALLOWED = {
     "device": [PUBLIC, "base"],
     "ops": [PUBLIC, "base", "formats", "arch", *KERNELS, "device"],
     "ops/c_api": [PUBLIC, "base", "layout", "formats", "arch/fragments", "device", "ops"],
+    "comm": [PUBLIC, "base"],  # ranks: what they exchange, how they find each other
     "model": [PUBLIC, "base", "formats", "arch", *KERNELS],
     "model/checkpoint": [PUBLIC, "base", "formats", "model"],
     # The plain model that kernels are compared with: made of references, and nothing else may be.
