@@ -108,6 +108,10 @@ enum class MoeScore {
 ///          A count below 0 is taken as 0, one that reaches beyond the room as what fits it:
 ///          Moe::check() reports those. Costs are for expected_tokens in each expert, results for
 ///          any counts
+/// Shares   with all_experts, the weights are a rank's: those of the experts first_expert,
+///          first_expert + 1, ... of all. Routing, ids, logits, bias and table are of all experts;
+///          what others have adds nothing here, and the sum of out over the ranks is the layer's.
+///          Not for grouped tokens
 struct MoeProblem {
   /// Of kGrouped rows that each expert has room for, of kContiguous all; topk is 1 there.
   std::int64_t tokens = 0, topk = 0;
@@ -122,15 +126,17 @@ struct MoeProblem {
   DType out_dtype = DType::kBF16;  ///< or kF32
   /// kGrouped, kContiguous: of an expert, for the choice of a kernel; 0: as many as fit.
   std::int64_t expected_tokens = 0;
-  std::string kernel = "auto";  ///< or one that a plan lists: "band", "wide", "wide8", or
-                                ///< a tile of block-scaled products, "few"
+  std::int64_t all_experts = 0;   ///< 0: the weights are those of all
+  std::int64_t first_expert = 0;  ///< of the weights, with all_experts
+  std::string kernel = "auto";    ///< or one that a plan lists: "band", "wide", "wide8", or
+                                  ///< a tile of block-scaled products, "few"
 };
 
 /// Depends on the experts' shape as well, and holds for that many tokens: another number needs
 /// another plan, of the same experts. flops are 6 * hidden * inter for every token and expert of
 /// it; bytes those of the experts that uniform routing is expected to visit, x, h twice, and out.
 /// Grouped: of expected_tokens of every expert. Steps: "route", "permute", "scatter", "gate_up",
-/// "quantize" (of h), "down", "combine"; grouped: "offsets", "quantize_x".
+/// "quantize" (of h), "down", "combine"; of a share "share"; grouped: "offsets", "quantize_x".
 struct MoePlan : Plan {
   MoeWeightsInfo weights;
   MoeProblem problem;
@@ -178,7 +184,8 @@ class Moe {
   ///          token (the message names the first); or if counts were out of range; DeviceError
   void check(const MoeArguments& arguments) const;
   /// The routing that the last run() with this workspace used, [tokens, topk] in device memory.
-  /// Grouped tokens have no ids.
+  /// Grouped tokens have no ids. Of a share, the ids count from its first expert, and are -1 for
+  /// experts that others have.
   const std::int32_t* ids(const MoeArguments& arguments) const noexcept;
   const float* weights(const MoeArguments& arguments) const noexcept;
 

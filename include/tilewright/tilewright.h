@@ -748,6 +748,10 @@ typedef struct tw_moe_problem {
   const char* kernel; /* NULL or "auto", or a name that the plan's text lists */
   /* grouped tokens: of an expert, for the choice of a kernel; 0: as many as fit */
   int64_t expected_tokens;
+  /* experts that are routed over, if the weights are a share of them; 0: the weights are those
+   * of all */
+  int64_t all_experts;
+  int64_t first_expert; /* of the weights, with all_experts */
 } tw_moe_problem;
 
 /* Device addresses; NULL where the problem does not need it. */

@@ -532,7 +532,9 @@ static const Member kMembers_tw_moe_problem[] = {
   {"weight_after_down", KIND_FLAG, offsetof(tw_moe_problem, weight_after_down)},
   {"out_dtype", KIND_WORD, offsetof(tw_moe_problem, out_dtype), .words = kWords15},
   {"kernel", KIND_TEXT, offsetof(tw_moe_problem, kernel)},
-  {"expected_tokens", KIND_I64, offsetof(tw_moe_problem, expected_tokens)}};
+  {"expected_tokens", KIND_I64, offsetof(tw_moe_problem, expected_tokens)},
+  {"all_experts", KIND_I64, offsetof(tw_moe_problem, all_experts)},
+  {"first_expert", KIND_I64, offsetof(tw_moe_problem, first_expert)}};
 static PyObject* names_tw_moe_problem[COUNT(kMembers_tw_moe_problem)];
 static tw_moe_problem defaults_tw_moe_problem;
 static const Struct kStruct_tw_moe_problem = {
@@ -2245,7 +2247,7 @@ const Class kClasses[] = {
     create_tw_quantize, destroy_tw_quantize,
     kQueries_tw_quantize, COUNT(kQueries_tw_quantize), kRules_tw_quantize, COUNT(kRules_tw_quantize), kCalls_tw_quantize, COUNT(kCalls_tw_quantize)},
   {"Moe",
-    "Moe(weights, /, *, tokens=0, topk=0, routing='given', score='softmax', normalize=True, has_bias=False, route_scale=1.0, vocab=0, logits_stride=0, swiglu_limit=0.0, weight_after_down=False, out_dtype='bf16', kernel=None, expected_tokens=0)\n"
+    "Moe(weights, /, *, tokens=0, topk=0, routing='given', score='softmax', normalize=True, has_bias=False, route_scale=1.0, vocab=0, logits_stride=0, swiglu_limit=0.0, weight_after_down=False, out_dtype='bf16', kernel=None, expected_tokens=0, all_experts=0, first_expert=0)\n"
     "--\n"
     "\n"
     "Experts chosen for each token, and their sum.\n"
@@ -2264,7 +2266,10 @@ const Class kClasses[] = {
     "  out_dtype: 'bf16', 'f32'\n"
     "  kernel: None or \"auto\", or a name that the plan's text lists\n"
     "  expected_tokens: grouped tokens: of an expert, for the choice of a kernel; 0: as many as\n"
-    "      fit",
+    "      fit\n"
+    "  all_experts: experts that are routed over, if the weights are a share of them; 0: the\n"
+    "      weights are those of all\n"
+    "  first_expert: of the weights, with all_experts",
     "MoeWeights", &kStruct_tw_moe_problem, &kStruct_inputs_tw_moe, plan_tw_moe,
     create_tw_moe, destroy_tw_moe,
     kQueries_tw_moe, COUNT(kQueries_tw_moe), NULL, 0, kCalls_tw_moe, COUNT(kCalls_tw_moe)},

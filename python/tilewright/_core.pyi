@@ -1100,6 +1100,9 @@ class Moe(Operator):
       kernel: None or "auto", or a name that the plan's text lists
       expected_tokens: grouped tokens: of an expert, for the choice of a kernel; 0: as many as
           fit
+      all_experts: experts that are routed over, if the weights are a share of them; 0: the
+          weights are those of all
+      first_expert: of the weights, with all_experts
     """
     def __new__(
         cls,
@@ -1120,6 +1123,8 @@ class Moe(Operator):
         out_dtype: Literal["bf16", "f32"] | DType = 'bf16',
         kernel: str | None = None,
         expected_tokens: int = 0,
+        all_experts: int = 0,
+        first_expert: int = 0,
     ) -> Self: ...
     @property
     def plan_text(self) -> str:

@@ -264,6 +264,13 @@ TEST_F(PlanText, Moe) {
   MoeProblem logits = {.tokens = 7, .topk = 6, .routing = MoeRouting::kLogits};
   logits.score = MoeScore::kSqrtSoftplus, logits.has_bias = true, logits.swiglu_limit = 10;
   golden.add("H200, 7 tokens, by logits", [&] { return plan_moe(h200(), flash, logits); });
+  golden.add("H200, 7 tokens, half of the experts", [&] {
+    MoeWeightsInfo half = flash;
+    half.experts = 128, half.has_shared = false;
+    MoeProblem share = logits;
+    share.all_experts = 256, share.first_expert = 128;
+    return plan_moe(h200(), half, share);
+  });
   golden.add("H200, 2048 tokens, fp8",
              [&] { return plan_moe(h200(), flash, {.tokens = 2048, .topk = 6}); });
   golden.add("H200, 2048 tokens, bf16",

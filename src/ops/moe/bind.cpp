@@ -10,6 +10,7 @@
 #include "kernels/moe/route.h"
 #include "kernels/moe/scatter.h"
 #include "kernels/moe/scatter_blocks.h"
+#include "kernels/moe/share.h"
 #include "kernels/quantize/quantize.h"
 #include "ops/linear/wide_bind.h"
 #include "ops/moe/grouped_bind.h"
@@ -55,8 +56,8 @@ void check_moe_arguments(const MoePlan& plan, const MoeArguments& a) {
 
 const std::int32_t* MoeCall::ids() const noexcept {
   if (is_grouped_input(problem())) return nullptr;
-  return problem().routing == MoeRouting::kGiven ? arguments_.ids
-                                                 : at<std::int32_t>(planned_.workspace.ids);
+  const bool is_given = problem().routing == MoeRouting::kGiven && problem().all_experts == 0;
+  return is_given ? arguments_.ids : at<std::int32_t>(planned_.workspace.ids);
 }
 
 const float* MoeCall::route_weights() const noexcept {
@@ -89,14 +90,24 @@ struct MoeParamsMaker {
             .table = p.routing == MoeRouting::kHash ? a.table : nullptr,
             .ids = call.at<std::int32_t>(at.ids),
             .weights = call.at<float>(at.weights),
-            .logits_stride = p.logits_stride == 0 ? w.experts : p.logits_stride,
+            .logits_stride = p.logits_stride == 0 ? routed_experts(w, p) : p.logits_stride,
             .tokens = narrow(p.tokens),
-            .experts = narrow(w.experts),
+            .experts = narrow(routed_experts(w, p)),
             .topk = narrow(p.topk),
             .vocab = narrow(p.vocab),
             .scale = static_cast<float>(p.route_scale),
             .is_normalized = p.normalize,
             .is_softmax = p.score == MoeScore::kSoftmax};
+  }
+
+  kernels::MoeShareParams share() const {
+    auto* const own = call.at<std::int32_t>(at.ids);
+    return {.ids = p.routing == MoeRouting::kGiven ? a.ids : own,
+            .own = own,
+            .slots = narrow(p.tokens * p.topk),
+            .first = narrow(p.first_expert),
+            .experts = narrow(w.experts),
+            .all = narrow(p.all_experts)};
   }
 
   kernels::MoePermuteParams permute() const {
@@ -348,6 +359,7 @@ void MoeCall::launch(std::size_t index, const Kernel& kernel, const Stream& stre
   const MoeParamsMaker make = {*this};
   const bool is_gate_up = l.step == "gate_up";
   if (l.step == "route") return kernel.launch(config, make.route(), stream);
+  if (l.step == "share") return kernel.launch(config, make.share(), stream);
   if (l.step == "permute") return kernel.launch(config, make.permute(), stream);
   if (l.step == "scatter" && is_grouped(planned_.details.kernel))
     return kernel.launch(config, make.scatter_blocks(), stream);

@@ -10,6 +10,7 @@
 #include "kernels/moe/permute.h"
 #include "kernels/moe/route.h"
 #include "kernels/moe/scatter.h"
+#include "kernels/moe/share.h"
 #include "kernels/quantize/activation_fp8.h"
 #include "ops/linear/pack.h"
 #include "ops/moe/problem.h"
@@ -223,6 +224,9 @@ class Launches {
       add("route", "moe_route", {ctas_for(p_.tokens, kernels::kMoeRouteTokens), 1, 1},
           kernels::kMoeRouteThreads);
     }
+    if (p_.all_experts > 0)
+      add("share", "moe_share", {ctas_for(p_.tokens * p_.topk, kernels::kMoeShareThreads), 1, 1},
+          kernels::kMoeShareThreads);
     const std::uint32_t ctas = permute_ctas();
     add("permute", "moe_permute", {ctas, 1, 1}, kernels::kMoePermuteThreads, ctas,
         kernels::kMoePermuteSharedBytes);
@@ -377,10 +381,9 @@ MoeWorkspace make_workspace(const MoeWeightsInfo& w, const MoeProblem& p, MoeKer
     at.slot_row = carver.carve(slots * 4);
     at.row_token = carver.carve(rows * 4);
     at.row_weight = carver.carve(rows * 4);
-    if (p.routing != MoeRouting::kGiven) {
-      at.ids = carver.carve(slots * 4);
-      at.weights = carver.carve(slots * 4);
-    }
+    const bool is_routed = p.routing != MoeRouting::kGiven;
+    if (is_routed || p.all_experts > 0) at.ids = carver.carve(slots * 4);
+    if (is_routed) at.weights = carver.carve(slots * 4);
   }
   if (is_grouped(kernel)) {
     add_grouped_parts(w, rows, carver, at);

@@ -46,6 +46,26 @@ void check_grouped(ProblemChecks& checks, const MoeWeightsInfo& w, const MoeProb
                 "BF16 for grouped tokens: nothing is summed");
 }
 
+// A rank's weights among those of all.
+void check_share(ProblemChecks& checks, const MoeWeightsInfo& w, const MoeProblem& p) {
+  if (p.all_experts == 0) {
+    checks.expect(p.first_expert == 0, "first_expert", p.first_expert, "0 without all_experts");
+    return;
+  }
+  checks.expect(p.all_experts >= w.experts && p.all_experts <= kernels::kMoeMaxExperts,
+                "all_experts", p.all_experts, "0, or {} (those of the weights) to {}", w.experts,
+                kernels::kMoeMaxExperts);
+  checks.expect(p.first_expert >= 0 && p.first_expert <= p.all_experts - w.experts, "first_expert",
+                p.first_expert, "0 to {}, so that {} experts follow of {}",
+                p.all_experts - w.experts, w.experts, p.all_experts);
+  checks.expect(!is_grouped_input(p), "all_experts", p.all_experts,
+                "0 for grouped tokens, which come to their experts' rank");
+  checks
+      .expect(!w.has_shared, "has_shared", w.has_shared,
+              "false for a share of the experts: every rank would add the shared one")
+      .remedy("Prepare the shared expert on its own.");
+}
+
 void check_routing(ProblemChecks& checks, const MoeProblem& p) {
   const bool is_hash = p.routing == MoeRouting::kHash;
   checks.expect(is_hash ? p.vocab > 0 && p.vocab < std::int64_t{1} << 31 : p.vocab == 0, "vocab",
@@ -72,12 +92,13 @@ void check_moe_problem(const MoeWeightsInfo& w, const MoeProblem& p) {
       .expect(p.tokens >= 0 && p.tokens <= most_tokens, "tokens", p.tokens, "0 to {}", most_tokens)
       .remedy("Split them.");
   if (has_experts) {
-    const auto most = std::min<std::int64_t>(w.experts, kernels::kMoeMaxTopk);
+    const std::int64_t routed = routed_experts(w, p);
+    const auto most = std::min<std::int64_t>(routed, kernels::kMoeMaxTopk);
     checks.expect(p.topk >= 1 && p.topk <= most, "topk", p.topk, "1 to {} of {} experts", most,
-                  w.experts);
-    checks.expect(
-        p.logits_stride == 0 || (p.logits_stride >= w.experts && p.logits_stride < 1 << 20),
-        "logits_stride", p.logits_stride, "0, or {} (experts) to 2^20", w.experts);
+                  routed);
+    checks.expect(p.logits_stride == 0 || (p.logits_stride >= routed && p.logits_stride < 1 << 20),
+                  "logits_stride", p.logits_stride, "0, or {} (experts) to 2^20", routed);
+    check_share(checks, w, p);
   }
   checks.expect(
       p.swiglu_limit > 0 && (std::isinf(p.swiglu_limit) || is_normal_float(p.swiglu_limit)),
@@ -89,12 +110,20 @@ void check_moe_problem(const MoeWeightsInfo& w, const MoeProblem& p) {
   checks.finish();
 }
 
+std::int64_t routed_experts(const MoeWeightsInfo& w, const MoeProblem& p) noexcept {
+  return p.all_experts == 0 ? w.experts : p.all_experts;
+}
+
 std::int64_t moe_rows(const MoeWeightsInfo& w, const MoeProblem& p) noexcept {
   if (is_in_rooms(p)) return p.tokens * w.experts;
   return p.tokens * (p.topk + (w.has_shared ? 1 : 0));
 }
 
 std::int64_t moe_expected_rows(const MoeWeightsInfo& w, const MoeProblem& p) noexcept {
+  if (p.all_experts > 0) {  // uniform routing
+    const std::int64_t slots = p.tokens * p.topk;
+    return (slots * w.experts + p.all_experts - 1) / p.all_experts;
+  }
   if (p.expected_tokens == 0) return moe_rows(w, p);
   return std::min(moe_rows(w, p), w.experts * p.expected_tokens);
 }
@@ -102,7 +131,7 @@ std::int64_t moe_expected_rows(const MoeWeightsInfo& w, const MoeProblem& p) noe
 double expected_active_experts(const MoeWeightsInfo& w, const MoeProblem& p) noexcept {
   const auto experts = static_cast<double>(w.experts);
   if (is_in_rooms(p) || p.expected_tokens > 0) return p.tokens == 0 ? 0 : experts;
-  const double missed = 1 - static_cast<double>(p.topk) / experts;
+  const double missed = 1 - static_cast<double>(p.topk) / static_cast<double>(routed_experts(w, p));
   return experts * (1 - std::pow(missed, static_cast<double>(p.tokens)));
 }
 

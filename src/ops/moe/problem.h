@@ -15,6 +15,9 @@ void check_moe_problem(const MoeWeightsInfo& weights, const MoeProblem& problem)
 /// Errors   InvalidArgument
 void check_moe_weights(const MoeWeightsInfo& weights);
 
+/// Experts that tokens are routed over: those of the weights, or all of which they are a share.
+std::int64_t routed_experts(const MoeWeightsInfo& weights, const MoeProblem& problem) noexcept;
+
 /// Rows that the experts can get in all: one for each token, its experts and the shared one; or all
 /// that there is room for.
 std::int64_t moe_rows(const MoeWeightsInfo& weights, const MoeProblem& problem) noexcept;

@@ -27,11 +27,17 @@ std::string routing_text(const MoeProblem& p) {
   return text;
 }
 
+std::string experts_text(const MoeWeightsInfo& w, const MoeProblem& p) {
+  if (p.all_experts == 0) return fmt::format("{} of {} experts", p.topk, w.experts);
+  return fmt::format("{} of {} experts, {} to {} of them here", p.topk, p.all_experts,
+                     p.first_expert, p.first_expert + w.experts - 1);
+}
+
 std::string problem_text(const MoeWeightsInfo& w, const MoeProblem& p) {
   std::string text = fmt::format(
-      "tokens {}, {} of {} experts{}, hidden {}, inter {}, weights {} for {} activations, out {}, "
+      "tokens {}, {}{}, hidden {}, inter {}, weights {} for {} activations, out {}, "
       "{}",
-      p.tokens, p.topk, w.experts, w.has_shared ? " and a shared one" : "", w.hidden, w.inter,
+      p.tokens, experts_text(w, p), w.has_shared ? " and a shared one" : "", w.hidden, w.inter,
       to_string(w.format), to_string(w.activations), ops::type_word(p.out_dtype), routing_text(p));
   if (std::isfinite(p.swiglu_limit)) text += fmt::format(", limit {:g}", p.swiglu_limit);
   if (p.weight_after_down) text += ", weights after down";

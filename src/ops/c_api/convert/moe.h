@@ -74,6 +74,8 @@ inline void assign(const tw_moe_problem& c, MoeProblem& p, const Where& at) {
   p.out_dtype = choose<DType>(c.out_dtype, {{TW_BF16, DType::kBF16, "TW_BF16"}, {TW_F32, DType::kF32, "TW_F32"}}, at, "out_dtype");
   if (c.kernel != nullptr) p.kernel = c.kernel;
   p.expected_tokens = c.expected_tokens;
+  p.all_experts = c.all_experts;
+  p.first_expert = c.first_expert;
 }
 
 template <>

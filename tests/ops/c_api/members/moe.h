@@ -36,6 +36,8 @@ inline Changes changed_tw_moe_problem(const MoeProblem& x, const MoeProblem& y) 
   if (x.out_dtype != y.out_dtype) found.push_back("out_dtype");
   if (x.kernel != y.kernel) found.push_back("kernel");
   if (x.expected_tokens != y.expected_tokens) found.push_back("expected_tokens");
+  if (x.all_experts != y.all_experts) found.push_back("all_experts");
+  if (x.first_expert != y.first_expert) found.push_back("first_expert");
   return found;
 }
 

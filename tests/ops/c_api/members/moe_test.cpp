@@ -49,6 +49,8 @@ TEST(CApiMembers, tw_moe_problem) {
   test.refuses("out_dtype", [](auto& c) { c.out_dtype = 77; });
   test.sets("kernel", [](auto& c) { c.kernel = "sentinel 13"; }, [](const auto& p) { return p.kernel == "sentinel 13"; });
   test.sets("expected_tokens", [](auto& c) { c.expected_tokens = 1014; }, [](const auto& p) { return p.expected_tokens == 1014; });
+  test.sets("all_experts", [](auto& c) { c.all_experts = 1015; }, [](const auto& p) { return p.all_experts == 1015; });
+  test.sets("first_expert", [](auto& c) { c.first_expert = 1016; }, [](const auto& p) { return p.first_expert == 1016; });
 }
 
 TEST(CApiMembers, tw_moe_arguments) {
