@@ -19,7 +19,7 @@ function(tilewright_simulator)
   file(GLOB sources CONFIGURE_DEPENDS
        ${folder}/*.cpp ${folder}/host/*.cpp ${folder}/model/*.cpp ${folder}/parse/*.cpp ${folder}/trace/*.cpp)
   set(fast_sources)
-  foreach(room state event memory async exec compile check report)
+  foreach(room state event memory async exec compile check report time)
     file(GLOB_RECURSE room_sources CONFIGURE_DEPENDS ${folder}/${room}/*.cpp)
     list(APPEND fast_sources ${room_sources})
   endforeach()

@@ -75,8 +75,9 @@ def simulator_rows():
         "sim/check/tensor": [*seen, "sim/check/order"],
         "sim/check": [*seen, "sim/check/init", "sim/check/order", "sim/check/sync", "sim/check/tensor"],
         "sim/report": seen,
+        "sim/time": [*seen, "sim/report"],
         "sim/trace": [*seen, "sim/insn/tensor"],  # the operands of tcgen05.mma
-        "sim": [*seen, memory, execution, lowering, "sim/check", "sim/check/order", "sim/report"],
+        "sim": [*seen, memory, execution, lowering, "sim/check", "sim/check/order", "sim/report", "sim/time"],
         "sim/driver/abi": [],
         "sim/driver/objects": ["sim", event, "sim/driver/abi"],
         "sim/driver/module": [*objects, parse],

@@ -80,9 +80,9 @@ void print_attention(const nlohmann::json& report, const Style& style) {
   if (report.contains("counted")) {
     const nlohmann::json& total = report["counted"]["total"];
     print(fmt::format(
-        "{}, {:.4g} MB from L2; no time: a simulator\n", counted_line(report["counted"]),
-        (total["global_requested_bytes"].get<double>() + total["bulk_bytes"].get<double>()) *
-            1e-6));
+        "{}, {:.4g} MB from L2; not measured: a simulator\n{}", counted_line(report["counted"]),
+        (total["global_requested_bytes"].get<double>() + total["bulk_bytes"].get<double>()) * 1e-6,
+        predicted_line(report["counted"])));
   }
   if (report.contains("error")) {
     const nlohmann::json& e = report["error"];

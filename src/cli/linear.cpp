@@ -129,7 +129,8 @@ void print_linear(const json& report, const Style& style) {
                       time["floor_us"].get<double>()));
   }
   if (report.contains("counted"))
-    print(counted_line(report["counted"]) + "; no time: a simulator\n");
+    print(counted_line(report["counted"]) + "; not measured: a simulator\n" +
+          predicted_line(report["counted"]));
   if (report.contains("error")) print_check(report["error"], style);
 }
 

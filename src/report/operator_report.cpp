@@ -44,11 +44,39 @@ std::string counted_line(const json& counted) {
                      total["tensor_flop"].get<double>() * 1e-9);
 }
 
+std::string predicted_line(const json& counted) {
+  if (!counted.contains("predicted")) return {};
+  const json& predicted = counted["predicted"];
+  if (!predicted.contains("us")) {
+    return fmt::format("predicted  no time: {}\n", predicted["problem"].get<std::string>());
+  }
+  // The unit and the wait that take most.
+  const auto largest = [](const json& parts) {
+    std::string name;
+    double most = 0;
+    for (const auto& [key, value] : parts.items()) {
+      if (value.get<double>() <= most) continue;
+      most = value.get<double>();
+      name = key;
+    }
+    return std::pair(name, most);
+  };
+  const double us = predicted["us"].get<double>();
+  const auto [unit, busy] = largest(predicted["busy_us"]);
+  const auto [cause, wait] = largest(predicted["wait_us"]);
+  return fmt::format(
+      "predicted  {:.4g} us on the device, by a model: busiest is {}, {:.0f} %; warps wait most "
+      "for "
+      "{}, {:.0f} %\n",
+      us, unit, 100 * busy / us, cause, 100 * wait / us);
+}
+
 void print_operator_report(const json& report, const Style& style) {
   print(report["plan"]["text"].get<std::string>());
   if (report.contains("time")) print(time_line(report["time"], style) + '\n');
   if (report.contains("counted"))
-    print(counted_line(report["counted"]) + "; no time: a simulator\n");
+    print(counted_line(report["counted"]) + "; not measured: a simulator\n" +
+          predicted_line(report["counted"]));
 }
 
 }  // namespace tilewright::cli

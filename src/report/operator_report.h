@@ -26,6 +26,9 @@ std::string bound_text(double worst_of_bound);
 /// "counted    ... warp instructions, ... tensor GFLOP" without a line's end; of take_counts().
 std::string counted_line(const nlohmann::json& counted);
 
+/// "predicted  ... us ..." with a line's end, if counts have a prediction; else nothing.
+std::string predicted_line(const nlohmann::json& counted);
+
 /// Plan, time and counts as far as the report has them.
 void print_operator_report(const nlohmann::json& report, const Style& style);
 

@@ -12,10 +12,13 @@
 #include "sim/report/finding_json.h"
 #include "sim/report/launch_progress.h"
 #include "sim/report/launch_times.h"
+#include "sim/report/prediction_text.h"
 #include "sim/report/report_writer.h"
 #include "sim/report/usage_observer.h"
 #include "sim/state/byte_shadow.h"
 #include "sim/state/occupancy.h"
+#include "sim/time/launch_time.h"
+#include "sim/time/time_observer.h"
 
 #include <algorithm>
 #include <array>
@@ -224,6 +227,9 @@ void check_block(const Launch& launch, const LaunchBounds& bounds) {
       std::max(1U, exact[2]));
 }
 
+/// Clusters of a launch that are written down for a prediction, if all run.
+constexpr std::uint64_t kMostTraced = 16;
+
 /// The kernel of a launch that it can run.
 const KernelCode& find_code(const Launch& launch, const DeviceModel& model) {
   const auto* module = dynamic_cast<const Loaded*>(launch.module.get());
@@ -258,6 +264,10 @@ struct Machine::State {
   std::uint64_t clear_workspace();
   /// Without machine and observers.
   Grid make_grid(const Launch& launch, const KernelCode& code);
+  /// Lets only a sample of its clusters run, if that is wanted and they do not need each other.
+  void sample(Grid& grid) const;
+  /// From what the observer saw. Errors   ParseError, InvalidArgument of the options
+  Prediction predict(const Grid& grid, TimeObserver& seen) const;
   /// Runs it and reports new findings, which are a fault unless they are only to be reported.
   std::optional<Fault> run(Grid& grid);
 
@@ -278,6 +288,7 @@ struct Machine::State {
   std::unique_ptr<ReportWriter> usage;  ///< only if there is to be a report
   std::optional<LaunchTimes> times;     ///< only if they are wanted
   std::optional<LaunchProgress> progress;
+  PredictionList predictions;  ///< only if there is no report to be in
   std::function<void(std::string_view)> print = [](std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
   };
@@ -328,6 +339,31 @@ Grid Machine::State::make_grid(const Launch& launch, const KernelCode& code) {
   return grid;
 }
 
+void Machine::State::sample(Grid& grid) const {
+  const std::uint64_t all = grid.launch->grid.count() / grid.launch->cluster.count();
+  const bool is_whole = grid.code->claims_clusters || grid.launch->is_cooperative;
+  if (!options.has_time || options.time_sample == 0 || options.time_sample >= all || is_whole) {
+    return;
+  }
+  // CTAs that are there at once draw their work or share it evenly: fewer show how it goes.
+  const bool is_resident = all <= model.num_sms / grid.launch->cluster.count();
+  const std::uint64_t most =
+      is_resident ? std::max(2U, options.time_sample / 3) : options.time_sample;
+  grid.sample = sample_clusters(all, most);
+  grid.stands_for = all / grid.sample.size();
+}
+
+Prediction Machine::State::predict(const Grid& grid, TimeObserver& seen) const {
+  LaunchTrace trace = seen.take();
+  trace.num_clusters = grid.num_clusters;
+  const TimeParameters parameters = with_ideal_units(time_parameters(model), options.ideal_units);
+  Prediction prediction = predict_launch(*grid.code, *grid.launch, model, parameters, trace);
+  if (!options.timeline_path.empty()) {
+    write_json(options.timeline_path, timeline_json(grid.code->info.name, prediction));
+  }
+  return prediction;
+}
+
 std::optional<Fault> Machine::State::run(Grid& grid) {
   const std::size_t num_known = findings.size();
   const std::uint64_t num_before = findings.total(), num_left_out = findings.num_left_out();
@@ -357,6 +393,7 @@ Machine::Machine(const DeviceModel& model, Options options) {
 
 Machine::~Machine() {
   if (state_->times) state_->report(state_->times->text());
+  if (const std::string text = state_->predictions.text(); !text.empty()) state_->report(text);
   finish_report();
 }
 
@@ -481,6 +518,14 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   if (state_->observer != nullptr) observers.add(state_->observer);
   std::optional<UsageObserver> usage;
   if (state_->usage) observers.add(&usage.emplace(code));
+  std::optional<TimeObserver> tracer;
+  if (state_->options.has_time) {
+    state_->sample(grid);
+    const std::uint64_t all = launch.grid.count() / launch.cluster.count();
+    observers.add(
+        &tracer.emplace(code, state_->memory,
+                        grid.sample.empty() ? sample_clusters(all, kMostTraced) : grid.sample));
+  }
   grid.observer = observers.get();
   const double begin = processor_seconds();
   std::optional<Fault> fault = state_->run(grid);
@@ -489,9 +534,13 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
     const std::string line = state_->progress->launched(code.info.name, seconds_now());
     if (!line.empty()) state_->report(line);
   }
+  std::optional<Prediction> prediction;
+  if (tracer && !fault) prediction = state_->predict(grid, *tracer);
+  if (prediction && !usage) state_->predictions.add(code.info.name, *prediction);
   if (usage) {
     KernelUsage used = usage->result(model(), launch);
     if (fault) used.faults.push_back(fault->message);
+    used.prediction = std::move(prediction);
     state_->usage->add(used);
   }
   return fault;

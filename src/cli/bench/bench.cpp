@@ -13,6 +13,7 @@ void add_bench(CLI::App& app, Context& context) {
   add_bench_indexer(*bench, context);
   add_bench_fp8(*bench, context);
   add_bench_decode(*bench, context);
+  add_bench_timing(*bench, context);
 }
 
 }  // namespace tilewright::cli

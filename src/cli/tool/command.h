@@ -67,5 +67,6 @@ void add_bench_sparse(CLI::App& bench, Context& context);
 void add_bench_indexer(CLI::App& bench, Context& context);
 void add_bench_fp8(CLI::App& bench, Context& context);
 void add_bench_decode(CLI::App& bench, Context& context);
+void add_bench_timing(CLI::App& bench, Context& context);
 
 }  // namespace tilewright::cli

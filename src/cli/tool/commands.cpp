@@ -5,6 +5,7 @@
 #include "cli/tool/command.h"
 #include "cli/tool/report_file.h"
 #include "cli/tool/usage.h"
+#include "sim/time/time_parameters.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -38,6 +39,30 @@ constexpr void (*kCommands[])(CLI::App&, Context&) = {add_demo,
                                                       add_sim,
                                                       add_bench};
 
+// What a simulated device predicts; it reads variables when it is opened.
+void add_time_options(CLI::App& app) {
+  const auto set = [](const char* name, const std::string& value) {
+    ::setenv("TILEWRIGHT_SIM_TIME", "1", 1);
+    ::setenv(name, value.c_str(), 1);
+  };
+  app.add_flag_callback(
+      "--time", [set] { set("TILEWRIGHT_SIM_TIME", "1"); },
+      "a simulated device predicts how long kernels take on the real one, and says why");
+  app.add_option("--time-ideal", "likewise, with these units infinitely fast: what binds?")
+      ->type_name("UNIT,...")
+      ->each([set](const std::string& units) {
+        sim::with_ideal_units({}, units);  // refuses words that are none
+        set("TILEWRIGHT_SIM_TIME_IDEAL", units);
+      });
+  app.add_option("--timeline",
+                 "likewise; who waits for what in a CTA of the last launch, for Perfetto")
+      ->type_name("FILE")
+      ->each([set](const std::string& file) {
+        require_report_file(file);
+        set("TILEWRIGHT_SIM_TIME_LINE", file);
+      });
+}
+
 void add_global_options(CLI::App& app, Context& context) {
   const std::map<std::string, ColorMode> modes = {
       {"auto", ColorMode::kAuto}, {"always", ColorMode::kAlways}, {"never", ColorMode::kNever}};
@@ -58,6 +83,7 @@ void add_global_options(CLI::App& app, Context& context) {
         require_report_file(file);
         ::setenv("TILEWRIGHT_SIM_REPORT", file.c_str(), 1);
       });
+  add_time_options(app);
   app.set_version_flag("--version", std::string("tilewright ") + TILEWRIGHT_VERSION);
 }
 

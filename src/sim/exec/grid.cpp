@@ -45,6 +45,14 @@ struct Work {
   std::mutex mutex;
   std::optional<Stop> reason;
 
+  /// Clusters that start of themselves.
+  std::uint64_t num_starts() const {
+    return grid.sample.empty() ? grid.num_seats : grid.sample.size();
+  }
+  std::uint64_t cluster_of(std::uint64_t start) const {
+    return grid.sample.empty() ? start : grid.sample[start];
+  }
+
   bool is_stopped(std::uint64_t rank) const { return rank >= first_stopped; }
   void stop(std::uint64_t rank, Stop why) {
     const std::lock_guard lock(mutex);
@@ -85,8 +93,9 @@ std::uint64_t run_one(Work& work, std::uint64_t index) {
 /// CTAs that cannot talk to each other: one cluster after the other.
 void run_apart(Work& work) {
   for (;;) {
-    std::uint64_t index = work.next++;
-    if (index >= work.grid.num_seats || work.is_stopped(index)) return;
+    const std::uint64_t start = work.next++;
+    if (start >= work.num_starts() || work.is_stopped(start)) return;
+    std::uint64_t index = work.cluster_of(start);
     while (index < work.grid.num_clusters && !work.is_stopped(index)) index = run_one(work, index);
   }
 }
@@ -146,11 +155,11 @@ void run_together(Work& work, std::uint64_t most_resident, std::uint32_t num_thr
     if (work.is_stopped(0)) return;
     replace_done(work.grid, resident, free_slots);
     for (std::uint32_t i = 0;
-         i < starts_per_round && resident.size() < most_resident && work.next < work.grid.num_seats;
+         i < starts_per_round && resident.size() < most_resident && work.next < work.num_starts();
          ++i) {
       const std::uint64_t slot = free_slots.empty() ? resident.size() : free_slots.back();
       if (!free_slots.empty()) free_slots.pop_back();
-      resident.push_back(start_cluster(work.grid, work.next++));
+      resident.push_back(start_cluster(work.grid, work.cluster_of(work.next++)));
       resident.back()->slot = slot;
       progress = true;
     }

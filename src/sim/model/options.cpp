@@ -106,6 +106,13 @@ void read_replacements(const char* name, std::vector<Replacement>& replacements)
   }
 }
 
+void read_time(Options& options) {
+  read_switch("TILEWRIGHT_SIM_TIME", options.has_time);
+  read_number("TILEWRIGHT_SIM_TIME_SAMPLE", options.time_sample);
+  options.ideal_units = env_text("TILEWRIGHT_SIM_TIME_IDEAL");
+  options.timeline_path = env_text("TILEWRIGHT_SIM_TIME_LINE");
+}
+
 }  // namespace
 
 Checks parse_checks(const std::string& list) {
@@ -189,6 +196,7 @@ Options Options::from_environment() {
           "TILEWRIGHT_SIM_SMS = {}; expected at most {}, or 0 for as many as the device has",
           options.num_sms, kMostSms);
   read_switch("TILEWRIGHT_SIM_TIMES", options.has_times);
+  read_time(options);
   options.has_progress = ::isatty(STDERR_FILENO) != 0;
   read_switch("TILEWRIGHT_SIM_PROGRESS", options.has_progress);
   read_replacements("TILEWRIGHT_SIM_REPLACE", options.replacements);

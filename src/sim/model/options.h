@@ -52,7 +52,13 @@ struct Options {
   bool fuse_mul_add = true;       ///< contract mul + add / sub as ptxas does
   std::uint32_t num_threads = 0;  ///< host threads; 0 = as many as there are cores
   std::uint32_t max_findings = 16;
-  bool has_times = false;     ///< at the end, what each kernel took the simulator
+  bool has_times = false;  ///< at the end, what each kernel took the simulator
+  bool has_time = false;   ///< predict how long each kernel takes on the device
+  /// Only so many clusters of a launch run, where they do not depend on each other: its time is
+  /// wanted, its results are not. 0: all
+  std::uint32_t time_sample = 0;
+  std::string ideal_units;    ///< are infinitely fast in predictions: "tensor,mufu"
+  std::string timeline_path;  ///< the timeline of the last launch is written there; "" = nowhere
   bool has_progress = false;  ///< now and then, how often a kernel was launched
   /// Column at which tcgen05.alloc begins to look: kernels that take 0 for granted then fail
   std::uint32_t tensor_memory_base = 0;
@@ -60,8 +66,9 @@ struct Options {
   std::vector<Replacement> replacements;
 
   /// From TILEWRIGHT_SIM_CHECK, _REPORT, _REPORT_ONLY, _SEED, _ASYNC, _EXACT_MMA, _CONTRACT,
-  /// _THREADS, _TMEM_BASE, _SMS, _REPLACE, _DUMP, _TIMES, and _PROGRESS, without which it counts
-  /// whether standard error is a terminal. Errors   InvalidArgument that names the variable
+  /// _THREADS, _TMEM_BASE, _SMS, _REPLACE, _DUMP, _TIMES, _TIME, _TIME_SAMPLE, _TIME_IDEAL,
+  /// _TIME_LINE, and _PROGRESS, without which it counts whether standard error is a terminal.
+  /// Errors   InvalidArgument that names the variable
   static Options from_environment();
 };
 

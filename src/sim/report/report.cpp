@@ -1,6 +1,7 @@
 #include "sim/report/report.h"
 
 #include "sim/report/access_cost.h"
+#include "sim/report/prediction_text.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -49,6 +50,9 @@ json lines_json(const KernelUsage& kernel) {
     entry["line"] = number;
     entry["text"] = line.text;
     entry["class"] = name_of(line.insn_class);
+    if (kernel.prediction && kernel.prediction->lines.contains(number)) {
+      entry["predicted_wait_us"] = line_wait_json(kernel.prediction->lines.at(number));
+    }
     if (!line.source.empty()) entry["source"] = line.source;
     lines.push_back(std::move(entry));
   }
@@ -79,30 +83,32 @@ json kernel_json(const KernelUsage& kernel) {
     source_lines.push_back(std::move(entry));
   }
   const Occupancy& occupancy = kernel.occupancy;
-  return {{"kernel", kernel.kernel},
-          {"module", kernel.module},
-          {"launches", kernel.num_launches},
-          {"ctas", kernel.num_ctas},
-          {"grid", dim_json(kernel.grid)},
-          {"block", dim_json(kernel.block)},
-          {"cluster", dim_json(kernel.cluster)},
-          {"registers_per_thread_estimate", kernel.num_registers},
-          {"static_shared_bytes", kernel.static_shared_bytes},
-          {"dynamic_shared_bytes", kernel.dynamic_shared_bytes},
-          {"local_bytes_per_thread", kernel.local_bytes},
-          {"occupancy",
-           {{"ctas_per_sm", occupancy.ctas_per_sm},
-            {"warps_per_sm", occupancy.warps_per_sm},
-            {"max_warps_per_sm", occupancy.max_warps_per_sm},
-            {"limited_by", occupancy.limited_by}}},
-          {"total", usage_json(kernel.total)},
-          {"by_class", classes},
-          {"tensor_flop_by_type", kernel.tensor_flop},
-          {"touched_global_bytes", kernel.touched_sectors * kSectorBytes},
-          {"bounds", bounds_json(kernel)},
-          {"lines", lines_json(kernel)},
-          {"source_lines", source_lines},
-          {"faults", kernel.faults}};
+  json out = {{"kernel", kernel.kernel},
+              {"module", kernel.module},
+              {"launches", kernel.num_launches},
+              {"ctas", kernel.num_ctas},
+              {"grid", dim_json(kernel.grid)},
+              {"block", dim_json(kernel.block)},
+              {"cluster", dim_json(kernel.cluster)},
+              {"registers_per_thread_estimate", kernel.num_registers},
+              {"static_shared_bytes", kernel.static_shared_bytes},
+              {"dynamic_shared_bytes", kernel.dynamic_shared_bytes},
+              {"local_bytes_per_thread", kernel.local_bytes},
+              {"occupancy",
+               {{"ctas_per_sm", occupancy.ctas_per_sm},
+                {"warps_per_sm", occupancy.warps_per_sm},
+                {"max_warps_per_sm", occupancy.max_warps_per_sm},
+                {"limited_by", occupancy.limited_by}}},
+              {"total", usage_json(kernel.total)},
+              {"by_class", classes},
+              {"tensor_flop_by_type", kernel.tensor_flop},
+              {"touched_global_bytes", kernel.touched_sectors * kSectorBytes},
+              {"bounds", bounds_json(kernel)},
+              {"lines", lines_json(kernel)},
+              {"source_lines", source_lines},
+              {"faults", kernel.faults}};
+  if (kernel.prediction) out["predicted"] = prediction_json(*kernel.prediction);
+  return out;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The report as text.
 #include "sim/report/access_cost.h"
+#include "sim/report/prediction_text.h"
 #include "sim/report/report.h"
 
 #include <algorithm>
@@ -183,7 +184,9 @@ std::string report_table(const Report& report, const DeviceModel& model) {
   if (report.kernels().empty()) out += "no kernel was launched\n";
   for (const KernelUsage& kernel : report.kernels()) {
     out += "\n" + launch_text(kernel) + instructions_text(kernel) + memory_text(kernel) +
-           bounds_text(kernel) + lines_text(kernel);
+           bounds_text(kernel) +
+           (kernel.prediction ? prediction_text(*kernel.prediction) : std::string()) +
+           lines_text(kernel);
     for (const std::string& fault : kernel.faults) out += "\n  stopped: " + fault + "\n";
   }
   return out;

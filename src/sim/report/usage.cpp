@@ -63,6 +63,7 @@ void KernelUsage::add(const KernelUsage& other) {
     }
   }
   std::ranges::stable_sort(bounds, std::greater<>(), &Bound::seconds);
+  if (prediction && other.prediction) prediction->add(*other.prediction);
   faults.insert(faults.end(), other.faults.begin(), other.faults.end());
 }
 

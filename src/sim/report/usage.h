@@ -2,12 +2,14 @@
 #pragma once
 
 #include "sim/model/device_model.h"
+#include "sim/report/prediction.h"
 #include "sim/state/insn.h"
 #include "sim/state/launch.h"
 
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -77,6 +79,7 @@ struct KernelUsage {
   std::map<std::uint32_t, LineUsage> lines;                ///< by line of PTX
   std::map<std::string, Usage> source_lines;               ///< by "file:line"
   std::vector<Bound> bounds;                               ///< summed over the launches
+  std::optional<Prediction> prediction;                    ///< if the time was to be predicted
   std::vector<std::string> faults;
 
   /// Of the same kernel.

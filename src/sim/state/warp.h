@@ -226,6 +226,11 @@ struct Grid {
   /// Clusters i, i + num_seats, i + 2 num_seats ... run one after the other, or the first of them
   /// takes over the others (clusterlaunchcontrol). All of them without such instructions.
   std::uint64_t num_seats = 0;
+  /// Clusters that run, ascending, if only the time of the launch is wanted; empty: all do.
+  std::vector<std::uint64_t> sample;
+  /// For how many clusters each of them stands: what they add to a counter in global memory counts
+  /// so often, so that tiles that are drawn from it are a sample as well.
+  std::uint64_t stands_for = 1;
   std::uint64_t arena_begin = 0, arena_end = 0;  ///< of GlobalMemory
   std::vector<std::byte> params;                 ///< in the layout of the entry, padded
   std::uint64_t id = 0;

@@ -63,6 +63,23 @@ bool is_failed_poll(AtomicOp op, T old, T value) {
   return op == AtomicOp::kExchange && old == value;
 }
 
+/// Counters that only some CTAs of a launch count: what each adds it adds for those that it stands
+/// for (Grid::stands_for), and is the last of them.
+template <class T>
+bool add_for_others(const Warp& warp, const AtomicForm& form, std::byte* place, T value, T& old) {
+  const std::uint64_t count = warp.grid->stands_for;
+  if (count == 1 || form.op != AtomicOp::kAdd || is_float(form.type) || form.count != 1) {
+    return false;
+  }
+  if constexpr (std::is_same_v<T, Bytes16> || sizeof(T) < 4) {
+    return false;
+  } else {
+    old = exchange<T>(form, place, static_cast<T>(value * count), T{}, true);
+    old = static_cast<T>(old + value * (count - 1));
+    return true;
+  }
+}
+
 template <class T>
 Step atomic(Warp& warp, const Insn& insn, std::uint32_t active) {
   const AtomicForm& form = *static_cast<const AtomicForm*>(insn.extra);
@@ -76,7 +93,11 @@ Step atomic(Warp& warp, const Insn& insn, std::uint32_t active) {
     for (int j = 0; j < form.count; ++j) {
       const T value = warp.row<T>(form.value[j])[lane];
       const T swap = form.swap == kNoRow ? T{} : warp.row<T>(form.swap)[lane];
-      const T old = exchange<T>(form, pointers.at[lane] + sizeof(T) * j, value, swap, is_global);
+      std::byte* const place = pointers.at[lane] + sizeof(T) * j;
+      T old{};
+      if (!is_global || !add_for_others(warp, form, place, value, old)) {
+        old = exchange<T>(form, place, value, swap, is_global);
+      }
       is_poll |= is_failed_poll(form.op, old, value);
       if (form.old[j] != kNoRow) warp.row<T>(form.old[j])[lane] = old;
     }

@@ -1,0 +1,278 @@
+#include "bench/timing.h"
+
+#include "tilewright/attention.h"
+#include "tilewright/buffer.h"
+#include "tilewright/device.h"
+#include "tilewright/stream.h"
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "verify/device_facts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace tilewright::cli {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr double kClockMhz = 1980;  ///< of the simulated H200
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+template <class T>
+bool is_chosen(const std::vector<T>& list, const T& value) {
+  return list.empty() || std::ranges::find(list, value) != list.end();
+}
+
+AttentionProblem attention_problem(const TimingPoint& point) {
+  const json& from = point.problem;
+  AttentionProblem p;
+  p.dtype = from["dtype"] == "f16" ? DType::kF16 : DType::kBF16;
+  p.batch = from["batch"], p.heads = from["heads"], p.kv_heads = from["kv_heads"];
+  p.q_len = from["q_len"], p.kv_len = from["kv_len"], p.head_dim = from["head_dim"];
+  p.causal = from["causal"];
+  const json& strides = from["q_strides"];
+  p.q_strides = {strides[0], strides[1], strides[2]};
+  p.kernel = point.kernel;
+  return p;
+}
+
+std::size_t bytes_of(const AttentionProblem& p, std::int64_t rows, std::int64_t heads) {
+  return static_cast<std::size_t>(2 * p.batch * rows * heads * p.head_dim);
+}
+
+/// What a launch takes does not depend on the numbers: operands are whatever memory holds.
+json predict(const Device& device, const TimingPoint& point) {
+  const Attention attention(device, attention_problem(point));
+  const AttentionProblem& p = attention.plan().problem;
+  const Buffer q(device, bytes_of(p, p.q_len, p.heads));
+  const Buffer k(device, bytes_of(p, p.kv_len, p.kv_heads));
+  const Buffer v(device, bytes_of(p, p.kv_len, p.kv_heads));
+  const Buffer out(device, bytes_of(p, p.q_len, p.heads));
+  const Buffer workspace(device, attention.plan().workspace_bytes);
+  const Stream stream(device);
+  take_counts(device);
+  attention.run({.q = q.data(),
+                 .k = k.data(),
+                 .v = v.data(),
+                 .out = out.data(),
+                 .workspace = workspace.data(),
+                 .stream = stream.handle()});
+  stream.synchronize();
+  const json counts = take_counts(device);
+  require(counts.is_object() && counts.contains("predicted"), ErrorKind::kInternal,
+          "bench timing: the simulator predicts no time of {}", point.kernel);
+  return counts["predicted"];
+}
+
+/// Before the device is opened: then the simulator reads what it is to do. Its checks take
+/// long and change no prediction.
+void request_predictions(const TimingChoice& choice) {
+  request_counts();
+  ::setenv("TILEWRIGHT_SIM_TIME", "1", 1);
+  ::setenv("TILEWRIGHT_SIM_CHECK", "none", 1);
+  ::setenv("TILEWRIGHT_SIM_TIME_SAMPLE", std::to_string(choice.sample).c_str(), 1);
+}
+
+struct Pair {
+  double predicted = 0, measured = 0;
+};
+
+/// Ranks from 0; equal values have the mean of theirs.
+std::vector<double> ranks(const std::vector<Pair>& pairs, double Pair::*member) {
+  std::vector<double> out;
+  for (const Pair& pair : pairs) {
+    double below = 0, equal = 0;
+    for (const Pair& other : pairs) {
+      below += other.*member < pair.*member;
+      equal += other.*member == pair.*member;
+    }
+    out.push_back(below + (equal - 1) / 2);
+  }
+  return out;
+}
+
+/// Spearman's coefficient: the correlation of ranks.
+double rank_correlation(const std::vector<Pair>& pairs) {
+  const std::vector<double> a = ranks(pairs, &Pair::predicted), b = ranks(pairs, &Pair::measured);
+  const double mean = static_cast<double>(pairs.size() - 1) / 2;
+  double ab = 0, aa = 0, bb = 0;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    ab += (a[i] - mean) * (b[i] - mean);
+    aa += (a[i] - mean) * (a[i] - mean);
+    bb += (b[i] - mean) * (b[i] - mean);
+  }
+  return aa == 0 || bb == 0 ? 0 : ab / std::sqrt(aa * bb);
+}
+
+/// Of kernels at one shape: pairs further apart than 3 %, and those in the right order.
+struct OrderedPairs {
+  int all = 0, right = 0;
+
+  void add(const std::vector<Pair>& pairs) {
+    constexpr double kApart = 1.03;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        const Pair &a = pairs[i], &b = pairs[j];
+        const double ratio = a.measured / b.measured;
+        if (ratio < kApart && ratio > 1 / kApart) continue;
+        ++all;
+        right += (a.predicted < b.predicted) == (ratio < 1) && a.predicted != b.predicted;
+      }
+    }
+  }
+};
+
+/// How much longer the kernel takes that is predicted to be the fastest than the one that is.
+double regret(const std::vector<Pair>& pairs) {
+  const Pair chosen = *std::ranges::min_element(pairs, {}, &Pair::predicted);
+  return chosen.measured / std::ranges::min(pairs, {}, &Pair::measured).measured - 1;
+}
+
+double mean(const std::vector<double>& values) {
+  return values.empty() ? 0
+                        : std::accumulate(values.begin(), values.end(), 0.0) /
+                              static_cast<double>(values.size());
+}
+
+std::string percent(double part) {
+  return fmt::format("{:+.1f} %", 100 * part);
+}
+
+}  // namespace
+
+std::vector<TimingPoint> timing_points(const json& log, const TimingChoice& choice) {
+  require(log.is_object() && log.value("kind", "") == "attention" &&
+              log.value("tool", "").starts_with("tilewright ladder"),
+          ErrorKind::kInvalidArgument,
+          "bench timing: a log of `tilewright ladder` is expected, as in bench/results");
+  std::vector<TimingPoint> points;
+  for (const json& row : log["samples"]) {
+    if (!row.contains("samples_us") || !row.contains("clocks_after")) continue;
+    const json& problem = row["problem"];
+    const bool is_causal = problem["causal"];
+    TimingPoint point{.shape = row["case"],
+                      .kernel = row["kernel"],
+                      .problem = problem,
+                      .measured_us = median(row["samples_us"].get<std::vector<double>>()),
+                      .clock_mhz = row["clocks_after"]["sm_mhz"]};
+    const bool is_mask = choice.mask == "both" || is_causal == (choice.mask == "causal");
+    if (is_mask && point.measured_us <= choice.most_us && is_chosen(choice.kernels, point.kernel) &&
+        is_chosen(choice.lengths, problem["kv_len"].get<std::int64_t>()) &&
+        is_chosen(choice.head_dims, problem["head_dim"].get<std::int64_t>())) {
+      points.push_back(std::move(point));
+    }
+  }
+  return points;
+}
+
+json run_timing(const std::vector<TimingPoint>& points, const TimingChoice& choice) {
+  request_predictions(choice);
+  const Device device = Device::open("sim:h200");
+  Progress progress(stderr, "bench timing", static_cast<std::int64_t>(points.size()), "points");
+  json out = json::array();
+  for (const TimingPoint& point : points) {
+    progress.add();
+    json row = {{"shape", point.shape}, {"kernel", point.kernel}};
+    try {
+      const json predicted = predict(device, point);
+      if (predicted.contains("problem")) {
+        row["problem"] = predicted["problem"];
+      } else {
+        row["predicted_us"] = predicted["us"];
+        // As long at the clock of the simulated device: what counts is the number of clocks.
+        row["measured_us"] = point.measured_us * point.clock_mhz / kClockMhz;
+        row["error"] = row["predicted_us"].get<double>() / row["measured_us"].get<double>() - 1;
+        row["ctas"] = predicted["ctas"], row["ctas_traced"] = predicted["ctas_traced"];
+      }
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kUnsupported) throw;
+      row["problem"] = error.what();  // a kernel that is there no more
+    }
+    out.push_back(std::move(row));
+  }
+  progress.finish();
+  return {{"device", "h200"},
+          {"clock_mhz", kClockMhz},
+          {"points", out},
+          {"summary", timing_summary(out)}};
+}
+
+json timing_summary(const json& points) {
+  std::vector<double> errors;
+  std::map<std::string, std::vector<Pair>> shapes;
+  double bias = 0, worst = 0;
+  for (const json& point : points) {
+    if (!point.contains("predicted_us")) continue;
+    const Pair pair{point["predicted_us"], point["measured_us"]};
+    const double error = pair.predicted / pair.measured - 1;
+    errors.push_back(std::abs(error));
+    bias += error;
+    if (std::abs(error) > std::abs(worst)) worst = error;
+    shapes[point["shape"]].push_back(pair);
+  }
+  if (errors.empty()) return {{"points", 0}};
+  std::vector<double> correlations, regrets;
+  OrderedPairs order;
+  for (const auto& [shape, pairs] : shapes) {
+    if (pairs.size() < 2) continue;
+    if (pairs.size() > 2) correlations.push_back(rank_correlation(pairs));
+    regrets.push_back(regret(pairs));
+    order.add(pairs);
+  }
+  return {{"points", errors.size()},
+          {"mean_absolute_error", mean(errors)},
+          {"median_absolute_error", median(errors)},
+          {"worst_error", worst},
+          {"bias", bias / static_cast<double>(errors.size())},
+          {"rank_correlation", mean(correlations)},
+          {"pairs", order.all},
+          {"pairs_in_order", order.right},
+          {"regret", mean(regrets)}};
+}
+
+std::string timing_table(const json& result, const Style& style) {
+  Table table({"shape", "kernel", "predicted us", "measured us", "error"});
+  std::string problems;
+  for (const json& point : result["points"]) {
+    if (point.contains("problem")) {
+      problems +=
+          fmt::format("{} {}: {}\n", point["shape"].get<std::string>(),
+                      point["kernel"].get<std::string>(), point["problem"].get<std::string>());
+      continue;
+    }
+    table.add({point["shape"], point["kernel"],
+               fmt::format("{:.1f}", point["predicted_us"].get<double>()),
+               fmt::format("{:.1f}", point["measured_us"].get<double>()),
+               percent(point["error"].get<double>())});
+  }
+  const json& summary = result["summary"];
+  std::string out = table.text(style) + problems;
+  if (summary["points"] == 0) return out + "no point has a prediction\n";
+  return out +
+         fmt::format(
+             "\n{} points: mean error {:.1f} %, median {:.1f} %, worst {}, bias {}\n"
+             "kernels at a shape: rank correlation {:.3f}; of {} pairs more than 3 % apart {} "
+             "in the right order;\nthe one predicted to be fastest takes {:.1f} % longer than "
+             "the fastest\n",
+             summary["points"].get<int>(), 100 * summary["mean_absolute_error"].get<double>(),
+             100 * summary["median_absolute_error"].get<double>(),
+             percent(summary["worst_error"].get<double>()), percent(summary["bias"].get<double>()),
+             summary["rank_correlation"].get<double>(), summary["pairs"].get<int>(),
+             summary["pairs_in_order"].get<int>(), 100 * summary["regret"].get<double>());
+}
+
+}  // namespace tilewright::cli

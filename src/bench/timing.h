@@ -1,0 +1,46 @@
+// Predicted times beside measured ones: points of committed logs, run on a simulated H200 that
+// predicts how long they take.
+#pragma once
+
+#include "report/terminal.h"
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace tilewright::cli {
+
+/// What is taken of the logs; empty lists: everything.
+struct TimingChoice {
+  std::vector<std::string> kernels;
+  std::vector<std::int64_t> lengths, head_dims;
+  std::string mask = "both";  ///< "full", "causal", "both"
+  double most_us = 3000;      ///< longer ones take the simulator long
+  int sample = 12;            ///< clusters of a launch that are run
+};
+
+/// A row of a log that was measured on an H200.
+struct TimingPoint {
+  std::string shape;  ///< "full d128 n4096"
+  std::string kernel;
+  nlohmann::json problem;
+  double measured_us = 0;  ///< median, at `clock_mhz`
+  double clock_mhz = 0;
+};
+
+/// The measured rows of a log of `tilewright ladder` that are chosen.
+/// Errors   InvalidArgument if it is a log of something else
+std::vector<TimingPoint> timing_points(const nlohmann::json& log, const TimingChoice& choice);
+
+/// Runs a sample of the CTAs of each point. Returns   {"points": [...], "summary": {...}}
+nlohmann::json run_timing(const std::vector<TimingPoint>& points, const TimingChoice& choice);
+
+/// How well predictions fit: mean and largest error, and of kernels at the same shape whether they
+/// come in the measured order. `points` as in run_timing(): "shape", "kernel", "predicted_us" and
+/// "measured_us", which is at the clock of the prediction.
+nlohmann::json timing_summary(const nlohmann::json& points);
+
+std::string timing_table(const nlohmann::json& result, const Style& style);
+
+}  // namespace tilewright::cli

@@ -1,0 +1,64 @@
+// tilewright bench timing: what the simulator predicts, beside what was measured on an H200.
+#include "bench/timing.h"
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/tool/command.h"
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+namespace tilewright::cli {
+
+namespace {
+
+struct BenchTimingArgs {
+  std::string log;
+  TimingChoice choice;
+};
+
+void run_bench_timing(const BenchTimingArgs& args, const Context& context) {
+  const std::vector<TimingPoint> points = timing_points(read_json(args.log), args.choice);
+  require(!points.empty(), ErrorKind::kInvalidArgument,
+          "bench timing: {} has no measured row of that choice; leave some of it out", args.log);
+  const nlohmann::json result = run_timing(points, args.choice);
+  context.json ? print_json(result) : print(timing_table(result, context.style()));
+}
+
+}  // namespace
+
+void add_bench_timing(CLI::App& bench, Context& context) {
+  CLI::App* command = bench.add_subcommand(
+      "timing", "times that the simulator predicts, beside those that an H200 took");
+  auto args = std::make_shared<BenchTimingArgs>();
+  TimingChoice& choice = args->choice;
+  command->add_option("log", args->log, "a log of `tilewright ladder` from an H200")
+      ->required()
+      ->check(quiet(CLI::ExistingFile))
+      ->type_name("FILE");
+  command->add_option("--kernels", choice.kernels, "only these")
+      ->delimiter(',')
+      ->option_text("NAME ...");
+  command->add_option("--lengths", choice.lengths, "only these")
+      ->delimiter(',')
+      ->option_text("N ...");
+  command->add_option("--head-dims", choice.head_dims, "only these")
+      ->delimiter(',')
+      ->option_text("N ...");
+  command->add_option("--mask", choice.mask, "only this mask")
+      ->option_text("full|causal|both=both")
+      ->check(quiet(CLI::IsMember({"full", "causal", "both"})));
+  command->add_option("--most-us", choice.most_us, "leaves out what took longer")
+      ->option_text("T=3000")
+      ->check(quiet(CLI::PositiveNumber));
+  command->add_option("--sample", choice.sample, "clusters of CTAs of a launch that are run")
+      ->option_text("N=12")
+      ->check(quiet(CLI::Range(1, 1024)));
+  command->footer(
+      "For example:\n"
+      "  tilewright bench timing bench/results/2026-11-23-attention-ladder-all-lengths.json \\\n"
+      "    --kernels k5,k6 --lengths 512,1024");
+  command->callback([args, &context] { run_bench_timing(*args, context); });
+}
+
+}  // namespace tilewright::cli

@@ -1,0 +1,148 @@
+// The clock and what happens by it. One class, in files by subject: engine.cpp (events, the life of
+// CTAs, the result), engine_issue.cpp (warps), and what a trace says of an instruction:
+// engine_memory.cpp, engine_copies.cpp, engine_barriers.cpp, engine_tensor.cpp.
+#pragma once
+
+#include "sim/time/playing.h"
+#include "sim/time/sm_engine.h"
+
+#include <cstdint>
+#include <memory>
+#include <queue>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace tilewright::sim {
+
+/// One use: constructed, run. See play().
+class Engine {
+ public:
+  Engine(const KernelTiming& kernel, const MemoryShare& memory,
+         std::span<const std::vector<CtaTrace>* const> clusters, std::uint32_t slots);
+
+  EngineResult run();
+
+ private:
+  enum class EventKind : std::uint8_t { kWarp, kArrival, kStart };
+  struct Event {
+    double time = 0;
+    std::uint64_t number = 0;  ///< of equal times the first comes first
+    EventKind kind = EventKind::kWarp;
+    PlayingWarp* warp = nullptr;
+    PlayingCta* cta = nullptr;
+    std::uint32_t mbarrier = 0;
+    std::uint32_t count = 0;  ///< of arrivals; kStart: the slot
+    std::int64_t bytes = 0;
+
+    bool operator<(const Event& other) const {
+      return time != other.time ? time > other.time : number > other.number;
+    }
+  };
+
+  // Events.
+  void push(Event event);
+  void wake(PlayingWarp& warp, double time);
+  /// `mbarrier`: as in TraceEvent::b, perhaps of another CTA of the cluster.
+  void arrive_later(double time, PlayingCta& cta, std::uint64_t mbarrier, std::uint32_t count,
+                    std::int64_t bytes);
+  /// The CTA of the cluster that the address is of.
+  static PlayingCta& cta_of(PlayingCta& cta, std::uint64_t address);
+  static PlayingMbarrier& mbarrier_of(PlayingCta& cta, std::uint64_t address);
+
+  // The life of CTAs.
+  const PreparedCta& prepared(const CtaTrace& trace);
+  void start_cluster(std::uint32_t slot, double time);
+  void start_warps(PlayingCta& cta, double time);
+  void end_warp(PlayingWarp& warp);
+  EngineResult result();
+  void add_busy(const Sm& sm, std::vector<double>& busy) const;
+
+  // Warps.
+  const PreparedOp& op_of(const PlayingWarp& warp) const { return warp.trace->ops[warp.next]; }
+  std::uint32_t line_of(std::uint32_t insn) const;
+  /// The warp has waited from wait_began to `end`, and for what.
+  void account(PlayingWarp& warp, WaitCause cause, double end);
+  void wait_until(PlayingWarp& warp, WaitCause cause, double time);
+  /// Whether it is that time already; else the warp waits.
+  bool await_time(PlayingWarp& warp, WaitCause cause, double time);
+  /// The instruction itself holds its warp so long, once its event is handled.
+  void delay(double clocks, WaitCause cause = WaitCause::kOwn);
+  /// Issues what can be issued at now_.
+  void advance(PlayingWarp& warp);
+  /// False: the rest of the instruction comes later.
+  bool handle_events(PlayingWarp& warp);
+  /// Whether the instruction was issued at now_; else the warp waits.
+  bool issue(PlayingWarp& warp);
+  bool issue_to_pipe(PlayingWarp& warp, std::uint32_t insn);
+  /// Goes to the next instruction. Whether the warp is to be woken for it.
+  bool finish(PlayingWarp& warp);
+  double operands_ready(const PlayingWarp& warp, std::uint32_t insn, WaitCause& cause) const;
+  void set_results(PlayingWarp& warp, double time, WaitCause producer);
+  /// Clocks for which the scheduler is taken: instructions of the machine, or the reading of their
+  /// operands, which products take part of the register file from.
+  double issue_slots(const Sm& sm, std::uint32_t insn) const;
+
+  // What the trace says of an instruction. False: the warp waits, and the event comes again.
+  bool handle(PlayingWarp& warp, const TraceEvent& event);
+
+  // Memory.
+  void handle_access(PlayingWarp& warp, const TraceEvent& event);
+  void load_global(PlayingWarp& warp, const TraceEvent& event);
+  /// Whether the next request to the area goes on to HBM.
+  bool is_miss(std::uint16_t area);
+  /// When the bytes of a request are there.
+  double request(Sm& sm, std::uint16_t area, double bytes, bool is_write);
+  /// The way through the load and store unit; a long queue in front of it holds the warp.
+  double through_shared(PlayingWarp& warp, double wavefronts);
+
+  // Asynchronous copies.
+  bool handle_copy(PlayingWarp& warp, const TraceEvent& event);
+  void copy_in(PlayingWarp& warp, const TraceEvent& event);
+  void copy_out(PlayingWarp& warp, const TraceEvent& event);
+
+  // Barriers and fences.
+  bool handle_mbarrier(PlayingWarp& warp, const TraceEvent& event);
+  bool handle_barrier(PlayingWarp& warp, const TraceEvent& event);
+  void handle_fence(PlayingWarp& warp, const TraceEvent& event);
+  void arrive_at_mbarrier(PlayingCta& cta, std::uint32_t offset, std::uint32_t count,
+                          std::int64_t bytes);
+  bool await_mbarrier(PlayingWarp& warp, const TraceEvent& event);
+  /// `needed`: arrivals that end the generation; `release`: clocks from the last one to its end.
+  void arrive_at_barrier(PlayingBarrier& barrier, std::uint32_t needed, double release);
+  bool await_barrier(PlayingWarp& warp, PlayingBarrier& barrier, WaitCause cause);
+
+  // Tensor cores.
+  bool handle_wgmma(PlayingWarp& warp, const TraceEvent& event);
+  bool handle_tcgen05(PlayingWarp& warp, const TraceEvent& event);
+  bool issue_wgmma(PlayingWarp& warp, const TraceEvent& event);
+  bool await_wgmma(PlayingWarp& warp, const TraceEvent& event);
+  void issue_tcgen05_mma(PlayingWarp& warp, const TraceEvent& event);
+  void multiply(PlayingCta& cta, double clocks);
+
+  /// In the timeline, unless that is full.
+  void show(const TimelineSpan& span);
+
+  const KernelTiming& kernel_;
+  const TimeParameters& p_;
+  const MemoryShare& memory_;
+  std::span<const std::vector<CtaTrace>* const> clusters_;
+  std::unordered_map<const CtaTrace*, std::unique_ptr<PreparedCta>> prepared_;
+  std::priority_queue<Event> events_;
+  std::uint64_t num_events_ = 0;
+  double now_ = 0, end_ = 0;
+  double own_delay_ = 0;  ///< that handle() asked for
+  WaitCause own_cause_ = WaitCause::kOwn;
+  std::size_t next_cluster_ = 0;
+  std::uint64_t num_ctas_ = 0, num_live_ = 0, num_instructions_ = 0;
+  std::vector<std::unique_ptr<Sm>> sms_;  ///< by rank in the cluster
+  std::vector<std::unique_ptr<PlayingCluster>> slots_;
+  std::vector<std::unique_ptr<PlayingCluster>> ended_;  ///< at which something is still to arrive
+  std::vector<double> misses_;                          ///< by area: the part of a miss that is due
+  std::vector<double> waits_;
+  std::vector<std::vector<double>> lines_;
+  double warp_clocks_ = 0;
+  std::vector<TimelineSpan> timeline_;
+};
+
+}  // namespace tilewright::sim

@@ -1,0 +1,119 @@
+#include "sim/state/warp.h"
+#include "sim/time/engine.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tilewright::sim {
+
+// mbarriers.
+
+bool Engine::handle_mbarrier(PlayingWarp& warp, const TraceEvent& event) {
+  PlayingCta& cta = *warp.cta;
+  switch (event.kind) {
+    case TraceKind::kMbarrierInit:
+      cta.mbarriers[static_cast<std::uint32_t>(event.b & kSharedOffsetMask)].init(event.a);
+      return true;
+    case TraceKind::kExpect:
+      mbarrier_of(cta, event.b).bytes += event.a;
+      delay(p_.mbarrier_issue);
+      return true;
+    case TraceKind::kArrive: {
+      const bool is_remote = &cta_of(cta, event.b) != &cta;
+      arrive_later(now_ + (is_remote ? p_.remote_arrival : p_.mbarrier_arrival), cta, event.b,
+                   event.a, 0);
+      delay(p_.mbarrier_issue);
+      return true;
+    }
+    case TraceKind::kComplete:
+      arrive_later(now_ + p_.mbarrier_arrival, cta, event.b, 0, event.a);
+      return true;
+    case TraceKind::kMbarrierWait:
+      return await_mbarrier(warp, event);
+    default:
+      return true;
+  }
+}
+
+void Engine::arrive_at_mbarrier(PlayingCta& cta, std::uint32_t offset, std::uint32_t count,
+                                std::int64_t bytes) {
+  PlayingMbarrier& barrier = cta.mbarriers[offset];
+  barrier.pending -= count;
+  barrier.bytes -= bytes;
+  if (!barrier.is_initialised || barrier.pending != 0 || barrier.bytes != 0) return;
+  ++barrier.phase;
+  barrier.pending = barrier.expected;
+  for (PlayingWarp* const warp : std::exchange(barrier.waiting, {})) {
+    wake(*warp, now_ + p_.mbarrier_wake);
+  }
+}
+
+bool Engine::await_mbarrier(PlayingWarp& warp, const TraceEvent& event) {
+  PlayingMbarrier& barrier = mbarrier_of(*warp.cta, event.b);
+  // Whom the end of a phase has woken it lets go, though the next may be over, too.
+  const bool is_over = warp.is_woken || (barrier.is_initialised && (barrier.phase & 1) != event.a);
+  if (!is_over) {
+    barrier.waiting.push_back(&warp);
+    warp.is_woken = true;
+    return false;
+  }
+  account(warp, WaitCause::kMbarrier, now_);
+  if (!warp.is_woken) delay(p_.mbarrier_ready);
+  return true;
+}
+
+// Named barriers and those of the cluster.
+
+bool Engine::handle_barrier(PlayingWarp& warp, const TraceEvent& event) {
+  PlayingCta& cta = *warp.cta;
+  PlayingCluster& cluster = *cta.cluster;
+  switch (event.kind) {
+    case TraceKind::kBarrierArrive: {
+      const std::uint32_t needed = cta.trace->barrier_arrivals.at(barrier_key(event));
+      arrive_at_barrier(cta.barriers[barrier_key(event)], needed,
+                        p_.barrier_release + p_.barrier_per_warp * needed);
+      return true;
+    }
+    case TraceKind::kBarrierWait:
+      return await_barrier(warp, cta.barriers[barrier_key(event)], WaitCause::kNamedBarrier);
+    case TraceKind::kClusterArrive:
+      arrive_at_barrier(cluster.barriers[event.b], cluster.arrivals[event.b], p_.cluster_release);
+      return true;
+    case TraceKind::kClusterWait:
+      return await_barrier(warp, cluster.barriers[event.b], WaitCause::kClusterBarrier);
+    default:
+      return true;
+  }
+}
+
+void Engine::arrive_at_barrier(PlayingBarrier& barrier, std::uint32_t needed, double release) {
+  if (++barrier.arrived != needed) return;
+  barrier.released_at = now_ + release;
+  for (PlayingWarp* const warp : std::exchange(barrier.waiting, {})) {
+    wake(*warp, barrier.released_at);
+  }
+}
+
+bool Engine::await_barrier(PlayingWarp& warp, PlayingBarrier& barrier, WaitCause cause) {
+  if (barrier.released_at < 0) {
+    barrier.waiting.push_back(&warp);
+    return false;
+  }
+  if (barrier.released_at > now_) return wait_until(warp, cause, barrier.released_at), false;
+  account(warp, cause, now_);
+  return true;
+}
+
+// Fences.
+
+void Engine::handle_fence(PlayingWarp& warp, const TraceEvent& event) {
+  if (event.kind == TraceKind::kProxyFence) {
+    // Stores to shared memory that are under way come first.
+    delay(p_.proxy_fence + std::max(0.0, warp.cta->sm->shared.free_at - now_));
+  } else if (event.kind == TraceKind::kMemoryFence) {
+    delay(p_.memory_fence);
+  }
+  // kGridWait: the launch before has ended, since launches are predicted one by one.
+}
+
+}  // namespace tilewright::sim

@@ -1,0 +1,174 @@
+#include "sim/time/engine.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tilewright::sim {
+
+namespace {
+
+constexpr std::size_t kMostSpans = 50000;  ///< some 9 MB as JSON
+constexpr double kShortestSpan = 4;        ///< clocks; shorter ones would fill the timeline
+
+}  // namespace
+
+// Waits and their causes.
+
+std::uint32_t Engine::line_of(std::uint32_t insn) const {
+  const Instruction* const text = kernel_.code.place(kernel_.code.insns[insn]).syntax;
+  return text == nullptr ? 0 : text->pos.line;
+}
+
+void Engine::show(const TimelineSpan& span) {
+  if (timeline_.size() < kMostSpans) timeline_.push_back(span);
+}
+
+void Engine::account(PlayingWarp& warp, WaitCause cause, double end) {
+  const double clocks = end - warp.wait_began;
+  if (clocks <= 0) return;
+  const std::uint32_t insn = op_of(warp).insn;
+  waits_[static_cast<std::size_t>(cause)] += clocks;
+  if (lines_[insn].empty()) lines_[insn].resize(kNumWaitCauses);
+  lines_[insn][static_cast<std::size_t>(cause)] += clocks;
+  if (warp.cta->is_shown && clocks >= kShortestSpan) {
+    show({warp.wait_began, end, static_cast<std::int32_t>(warp.index), cause, line_of(insn)});
+  }
+  warp.wait_began = end;
+}
+
+void Engine::wait_until(PlayingWarp& warp, WaitCause cause, double time) {
+  account(warp, cause, time);
+  wake(warp, time);
+}
+
+bool Engine::await_time(PlayingWarp& warp, WaitCause cause, double time) {
+  if (time > now_) return wait_until(warp, cause, time), false;
+  return true;
+}
+
+void Engine::delay(double clocks, WaitCause cause) {
+  own_delay_ = clocks;
+  own_cause_ = cause;
+}
+
+// Issue.
+
+void Engine::advance(PlayingWarp& warp) {
+  for (;;) {
+    if (warp.next == warp.trace->ops.size()) return end_warp(warp);
+    if (!warp.is_issued && !issue(warp)) return;
+    if (!handle_events(warp)) return;
+    if (finish(warp)) return;
+  }
+}
+
+bool Engine::handle_events(PlayingWarp& warp) {
+  const PreparedOp& op = op_of(warp);
+  while (warp.event < op.num_events) {
+    if (!handle(warp, (*warp.trace->events)[op.first_event + warp.event])) return false;
+    ++warp.event;
+    warp.is_woken = false;
+    if (own_delay_ > 0) {  // the rest of the instruction comes after it
+      wait_until(warp, own_cause_, now_ + std::exchange(own_delay_, 0));
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Engine::issue(PlayingWarp& warp) {
+  const std::uint32_t insn = op_of(warp).insn;
+  WaitCause cause = WaitCause::kOperand;
+  const double operands = operands_ready(warp, insn, cause);
+  if (kernel_.costs[insn].is_free) {
+    set_results(warp, operands, cause);
+  } else {
+    if (operands > now_) return wait_until(warp, cause, operands), false;
+    if (!issue_to_pipe(warp, insn)) return false;
+  }
+  warp.is_issued = true;
+  warp.event = 0;
+  return true;
+}
+
+bool Engine::issue_to_pipe(PlayingWarp& warp, std::uint32_t insn) {
+  const InsnCost& cost = kernel_.costs[insn];
+  Sm& sm = *warp.cta->sm;
+  Sm::Scheduler& scheduler = sm.schedulers[warp.scheduler];
+  double& pipe = scheduler.pipe_free[static_cast<std::size_t>(cost.pipe)];
+  // One instruction waits in front of the special function unit without holding the warp.
+  const double accepted = pipe - (cost.pipe == Pipe::kSpecial ? cost.interval : 0);
+  if (accepted > now_) return wait_until(warp, WaitCause::kPipe, accepted), false;
+  if (scheduler.free_at > now_) {
+    return wait_until(warp, WaitCause::kIssue, scheduler.free_at), false;
+  }
+  warp.slots = issue_slots(sm, insn);
+  scheduler.free_at = now_ + warp.slots;
+  sm.issue_busy += warp.slots;
+  const double started = std::max(now_, pipe);
+  pipe = started + cost.interval;
+  sm.pipe_busy[static_cast<std::size_t>(cost.pipe)] += cost.interval;
+  const bool is_shared = cost.pipe == Pipe::kShared;
+  set_results(warp, started + cost.latency,
+              is_shared ? WaitCause::kSharedData : WaitCause::kOperand);
+  ++num_instructions_;
+  return true;
+}
+
+bool Engine::finish(PlayingWarp& warp) {
+  const PreparedOp& op = op_of(warp);
+  const InsnCost& cost = kernel_.costs[op.insn];
+  double next = now_;
+  if (!cost.is_free) {
+    next += std::max(1.0, warp.slots) + cost.stall;
+    if (cost.ends_block && warp.next + 1 < warp.trace->ops.size() &&
+        warp.trace->ops[warp.next + 1].insn < op.insn) {
+      next += p_.branch_redirect;
+    }
+    if (next > now_ + warp.slots) account(warp, WaitCause::kOwn, next);
+  }
+  warp.is_issued = false;
+  ++warp.next;
+  warp.wait_began = std::max(warp.wait_began, next);
+  if (next == now_) return false;
+  if (!events_.empty() && events_.top().time < next) return wake(warp, next), true;
+  // Nothing happens before: the warp goes on without a way through the queue.
+  now_ = next;
+  end_ = std::max(end_, now_);
+  return false;
+}
+
+// Operands and results.
+
+double Engine::operands_ready(const PlayingWarp& warp, std::uint32_t insn, WaitCause& cause) const {
+  double time = 0;
+  const ValueNumbers& values = kernel_.order.values;
+  const std::uint32_t begin = values.first[insn] + values.num_written[insn];
+  for (std::uint32_t i = begin; i < values.first[insn + 1]; ++i) {
+    const std::uint32_t number = values.numbers[i];
+    if (warp.ready[number] <= time) continue;
+    time = warp.ready[number];
+    cause = warp.producer[number];
+  }
+  return time;
+}
+
+void Engine::set_results(PlayingWarp& warp, double time, WaitCause producer) {
+  const ValueNumbers& values = kernel_.order.values;
+  const std::uint32_t insn = op_of(warp).insn, begin = values.first[insn];
+  for (std::uint32_t i = begin; i < begin + values.num_written[insn]; ++i) {
+    warp.ready[values.numbers[i]] = time;
+    warp.producer[values.numbers[i]] = producer;
+  }
+}
+
+double Engine::issue_slots(const Sm& sm, std::uint32_t insn) const {
+  constexpr double kOperandBytes = 128;
+  const InsnCost& cost = kernel_.costs[insn];
+  if (cost.pipe == Pipe::kAsync || cost.pipe == Pipe::kNone) return cost.slots;
+  const bool has_products = sm.tensor.free_at > now_;
+  const double bytes = p_.register_bytes - (has_products ? p_.tensor_register_bytes : 0);
+  return std::max<double>(cost.slots, kernel_.num_operands[insn] * kOperandBytes / bytes);
+}
+
+}  // namespace tilewright::sim

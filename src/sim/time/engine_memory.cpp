@@ -1,0 +1,84 @@
+#include "sim/report/access_cost.h"
+#include "sim/time/engine.h"
+
+#include <algorithm>
+
+namespace tilewright::sim {
+
+void Engine::handle_access(PlayingWarp& warp, const TraceEvent& event) {
+  switch (event.kind) {
+    case TraceKind::kShared: {
+      const double through = through_shared(warp, event.a);
+      // The latency is that of one wavefront, which is in `through` already.
+      return set_results(warp, through - 1 + kernel_.costs[op_of(warp).insn].latency,
+                         WaitCause::kSharedData);
+    }
+    case TraceKind::kRemoteShared:
+      return set_results(warp, through_shared(warp, event.a) + p_.remote_shared_latency,
+                         WaitCause::kSharedData);
+    case TraceKind::kLocal:
+      return set_results(warp,
+                         through_shared(warp, event.a / double{kCacheLineBytes}) + p_.l1_latency,
+                         WaitCause::kSharedData);
+    case TraceKind::kGlobal:
+      if (!event.is_write) return load_global(warp, event);
+      through_shared(warp, static_cast<double>(event.b));
+      request(*warp.cta->sm, event.area, double{kSectorBytes} * event.a, true);
+      return;
+    default:  // kLine: load_global() has seen it
+      return;
+  }
+}
+
+void Engine::load_global(PlayingWarp& warp, const TraceEvent& event) {
+  const PreparedOp& op = op_of(warp);
+  const auto* const events = warp.trace->events->data() + op.first_event;
+  std::uint32_t num_lines = 0, num_missed = 0;
+  while (warp.event + 1 < op.num_events && events[warp.event + 1].kind == TraceKind::kLine) {
+    const std::uint64_t line = events[++warp.event].b;
+    ++num_lines;
+    // A trace that is played twice stands for two CTAs, whose data are not the same.
+    num_missed += !warp.cta->sm->l1.touch(line ^ warp.cta->instance << 44);
+  }
+  const double through =
+      through_shared(warp, static_cast<double>(std::max<std::uint64_t>(1, event.b)));
+  if (event.is_read) {  // an atomic
+    request(*warp.cta->sm, event.area, double{kSectorBytes} * event.a, false);
+    return set_results(warp, through + p_.atomic_latency, WaitCause::kGlobalData);
+  }
+  const double part = num_lines == 0 ? 1 : static_cast<double>(num_missed) / num_lines;
+  if (part == 0) return set_results(warp, through + p_.l1_latency, WaitCause::kGlobalData);
+  const double done =
+      request(*warp.cta->sm, event.area, double{kSectorBytes} * event.a * part, false);
+  set_results(warp, std::max(done, through), WaitCause::kGlobalData);
+}
+
+// Misses come as regularly as their part of the requests allows: a quarter is each fourth.
+bool Engine::is_miss(std::uint16_t area) {
+  if (area >= misses_.size()) return false;
+  misses_[area] += memory_.miss[area];
+  if (misses_[area] < 1) return false;
+  misses_[area] -= 1;
+  return true;
+}
+
+// The other SMs ask for as much at the same time: L2 and HBM serve them all before the next.
+double Engine::request(Sm& sm, std::uint16_t area, double bytes, bool is_write) {
+  Server& port = is_write ? sm.port_out : sm.port_in;
+  const double all = bytes * memory_.active_sms;
+  double done = port.serve(now_, bytes / p_.sm_bytes);
+  done = std::max(done, sm.l2.serve(now_, all / p_.l2_bytes_per_clock));
+  if (!is_miss(area)) return done + p_.l2_latency;
+  done = std::max(done, sm.hbm.serve(now_, all / p_.hbm_bytes_per_clock));
+  return done + p_.hbm_latency;
+}
+
+double Engine::through_shared(PlayingWarp& warp, double wavefronts) {
+  constexpr double kQueued = 32;
+  Server& shared = warp.cta->sm->shared;
+  const double done = shared.serve(now_, wavefronts * p_.shared_interval);
+  if (done - now_ > kQueued) delay(done - now_ - kQueued, WaitCause::kPipe);
+  return done;
+}
+
+}  // namespace tilewright::sim

@@ -1,0 +1,208 @@
+#include "sim/time/launch_time.h"
+
+#include "base/error.h"
+#include "sim/report/usage.h"
+#include "sim/time/sm_engine.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <queue>
+
+namespace tilewright::sim {
+
+namespace {
+
+using ClusterTrace = std::vector<CtaTrace>;
+
+/// Warp instructions that are played of one launch; what is left is taken to go on as it went.
+constexpr std::uint64_t kMostPlayed = 8'000'000;
+
+std::uint64_t work_of(const ClusterTrace& cluster) {
+  std::uint64_t sum = 0;
+  for (const CtaTrace& cta : cluster) sum += cta.num_ops;
+  return sum;
+}
+
+std::array<std::uint64_t, 3> place_of(const Dim3& index) {
+  return {index.x, index.y, index.z};
+}
+
+/// Which traced cluster stands for each cluster of the grid: one near to it along the axis of the
+/// grid by which the work differs most regularly.
+class Representatives {
+ public:
+  Representatives(const std::vector<ClusterTrace>& traced, const Launch& launch) : launch_(launch) {
+    for (std::size_t i = 0; i < traced.size(); ++i) {
+      samples_.push_back(
+          {place_of(traced[i].front().index), static_cast<double>(work_of(traced[i])), i});
+    }
+    std::array<double, 3> roughness{};
+    for (std::size_t axis = 0; axis < 3; ++axis) roughness[axis] = roughness_along(axis);
+    axis_ = static_cast<std::size_t>(std::ranges::min_element(roughness) - roughness.begin());
+    std::ranges::stable_sort(samples_, {}, [this](const Sample& s) { return s.place[axis_]; });
+  }
+
+  std::size_t of(std::uint64_t cluster) const {
+    const std::uint64_t at = place_of_cluster(cluster);
+    const auto after = std::ranges::lower_bound(samples_, at, {},
+                                                [this](const Sample& s) { return s.place[axis_]; });
+    auto best = after;
+    if (after == samples_.end() ||
+        (after != samples_.begin() && at - (after - 1)->place[axis_] < after->place[axis_] - at)) {
+      best = after - 1;
+    }
+    // Of several at the same place each has its turn.
+    const std::uint64_t place = best->place[axis_];
+    const auto [first, last] = std::ranges::equal_range(
+        samples_, place, {}, [this](const Sample& s) { return s.place[axis_]; });
+    const auto count = static_cast<std::uint64_t>(last - first);
+    return (first + static_cast<std::ptrdiff_t>(cluster % count))->number;
+  }
+
+ private:
+  struct Sample {
+    std::array<std::uint64_t, 3> place;
+    double work = 0;
+    std::size_t number = 0;
+  };
+
+  double roughness_along(std::size_t axis) {
+    std::ranges::stable_sort(samples_, {}, [axis](const Sample& s) { return s.place[axis]; });
+    double sum = 0;
+    for (std::size_t i = 1; i < samples_.size(); ++i) {
+      sum += std::abs(samples_[i].work - samples_[i - 1].work);
+    }
+    return sum;
+  }
+
+  std::uint64_t place_of_cluster(std::uint64_t cluster) const {
+    const std::uint64_t width = launch_.grid.x / launch_.cluster.x;
+    const std::uint64_t height = launch_.grid.y / launch_.cluster.y;
+    if (axis_ == 0) return cluster % width * launch_.cluster.x;
+    if (axis_ == 1) return cluster / width % height * launch_.cluster.y;
+    return cluster / (width * height) * launch_.cluster.z;
+  }
+
+  const Launch& launch_;
+  std::vector<Sample> samples_;
+  std::size_t axis_ = 0;
+};
+
+/// The clusters that come to one place of the device, in order.
+using PlaceQueue = std::vector<std::size_t>;
+
+/// Each cluster goes to the place that is free first. Returns the queue of the one that ends last.
+PlaceQueue last_queue(const std::vector<ClusterTrace>& traced, const Launch& launch,
+                      std::uint64_t places, std::uint64_t slots) {
+  const Representatives representatives(traced, launch);
+  const std::uint64_t count = launch.grid.count() / launch.cluster.count();
+  std::vector<double> work;
+  for (const ClusterTrace& cluster : traced) work.push_back(static_cast<double>(work_of(cluster)));
+  struct Slot {
+    double free_at = 0;
+    std::uint64_t number = 0;
+    bool operator<(const Slot& other) const {
+      return free_at != other.free_at ? free_at > other.free_at : number > other.number;
+    }
+  };
+  std::priority_queue<Slot> free;
+  for (std::uint64_t i = 0; i < std::min(places * slots, count); ++i) free.push({0, i});
+  std::vector<PlaceQueue> queues(std::min(places, count));
+  std::vector<double> ends(queues.size());
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Slot slot = free.top();
+    free.pop();
+    const std::size_t sample = representatives.of(i), place = slot.number % queues.size();
+    queues[place].push_back(sample);
+    slot.free_at += work[sample];
+    ends[place] = std::max(ends[place], slot.free_at);
+    free.push(slot);
+  }
+  return queues[static_cast<std::size_t>(std::ranges::max_element(ends) - ends.begin())];
+}
+
+MemoryShare memory_share(const LaunchTrace& trace, const Launch& launch, const DeviceModel& model,
+                         const TimeParameters& parameters, std::uint64_t resident) {
+  MemoryShare share;
+  share.active_sms =
+      static_cast<double>(std::min<std::uint64_t>(model.num_sms, launch.grid.count()));
+  const double all = static_cast<double>(trace.num_clusters);
+  const double traced = static_cast<double>(trace.clusters.size());
+  for (const TracedArea& area : trace.areas) {
+    // Of an allocation each byte comes from HBM once, if it is touched at all.
+    const double distinct =
+        trace.clusters.size() == trace.num_clusters
+            ? area.union_bytes
+            : std::min(static_cast<double>(area.size_bytes), area.distinct_bytes * all / traced);
+    const double requested = area.requested_bytes * all / traced;
+    share.miss.push_back(requested == 0 ? 0 : std::min(1.0, distinct / requested));
+  }
+  share.l1_bytes = std::max(
+      4096.0, parameters.l1_bytes - static_cast<double>(resident) * launch.dynamic_shared_bytes);
+  return share;
+}
+
+void describe(Prediction& out, const KernelTiming& kernel, const EngineResult& result,
+              double scale) {
+  const double hz = kernel.parameters.clock_hz;
+  for (std::size_t i = 0; i < kNumTimedUnits; ++i) out.busy[i] = result.busy[i] * scale / hz;
+  const double to_seconds = (out.seconds - out.launch_seconds) / std::max(1.0, result.warp_clocks);
+  for (std::size_t i = 0; i < kNumWaitCauses; ++i) out.waits[i] = result.waits[i] * to_seconds;
+  for (std::size_t insn = 0; insn < result.lines.size(); ++insn) {
+    if (result.lines[insn].empty()) continue;
+    const Instruction* const text = kernel.code.place(kernel.code.insns[insn]).syntax;
+    auto& causes = out.lines[text == nullptr ? 0 : text->pos.line];
+    for (std::size_t i = 0; i < kNumWaitCauses; ++i) {
+      causes[i] += result.lines[insn][i] * to_seconds;
+    }
+  }
+  out.timeline = result.timeline;
+}
+
+}  // namespace
+
+Prediction predict_launch(const KernelCode& code, const Launch& launch, const DeviceModel& model,
+                          const TimeParameters& parameters, const LaunchTrace& trace) {
+  Prediction out;
+  out.num_launches = 1;
+  out.num_ctas = launch.grid.count();
+  out.num_traced = trace.clusters.size() * launch.cluster.count();
+  out.clock_hz = parameters.clock_hz;
+  if (trace.clusters.empty()) {
+    out.problem = "no CTA of the sample ran to its end";
+    return out;
+  }
+  const Occupancy occupancy = occupancy_of(model, code.info, launch);
+  const std::uint64_t slots = std::max(1U, occupancy.ctas_per_sm);
+  const std::uint64_t places = std::max<std::uint64_t>(1, model.num_sms / launch.cluster.count());
+  const KernelTiming kernel(code, model, parameters);
+  const MemoryShare share = memory_share(trace, launch, model, parameters, slots);
+  const PlaceQueue queue = last_queue(trace.clusters, launch, places, slots);
+  std::vector<const ClusterTrace*> clusters;
+  std::uint64_t played = 0, all = 0;
+  for (const std::size_t sample : queue) {
+    const std::uint64_t work = work_of(trace.clusters[sample]);
+    all += work;
+    // A few rounds of those that are resident show how it goes on.
+    if (played >= kMostPlayed && clusters.size() >= 3 * slots) continue;
+    clusters.push_back(&trace.clusters[sample]);
+    played += work;
+  }
+  try {
+    const EngineResult result = play(kernel, share, clusters, static_cast<std::uint32_t>(slots));
+    const double scale =
+        static_cast<double>(all) / static_cast<double>(std::max<std::uint64_t>(1, played));
+    const double launch_clocks =
+        std::max(0.0, parameters.launch - (launch.is_dependent ? parameters.dependent_gain : 0));
+    out.launch_seconds = launch_clocks / parameters.clock_hz;
+    out.seconds = out.launch_seconds + result.clocks * scale / parameters.clock_hz;
+    describe(out, kernel, result, scale);
+  } catch (const Error& error) {
+    out.problem = error.what();
+  }
+  return out;
+}
+
+}  // namespace tilewright::sim

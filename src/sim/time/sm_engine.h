@@ -1,0 +1,60 @@
+// Plays traces of CTAs again on one SM, or on the SMs of a cluster, with a clock.
+//
+// Events in the order of time: a warp that can issue, bytes that have come, an arrival at a
+// barrier. Between them nothing happens, so that a warp that waits costs nothing. What the trace
+// fixes is which instructions run and what they touch; when they do, and so who waits for whom, is
+// decided here: barriers are evaluated anew.
+#pragma once
+
+#include "sim/report/prediction.h"
+#include "sim/state/code.h"
+#include "sim/time/insn_cost.h"
+#include "sim/time/issue_order.h"
+#include "sim/time/time_parameters.h"
+#include "sim/time/trace.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace tilewright::sim {
+
+/// What is the same for all CTAs of a kernel: costs and order of its instructions, the registers
+/// that they wait for.
+class KernelTiming {
+ public:
+  KernelTiming(const KernelCode& code, const DeviceModel& model, const TimeParameters& parameters);
+
+  const KernelCode& code;
+  const DeviceModel& model;
+  const TimeParameters& parameters;
+  std::vector<InsnCost> costs;
+  IssueOrder order;
+  std::vector<std::uint8_t> num_operands;  ///< of an instruction, that come from the register file
+  std::vector<double> tensor_rate;         ///< its FLOP per clock, 0: multiplies nothing
+};
+
+/// The share of a launch's memory traffic that one SM sees.
+struct MemoryShare {
+  double active_sms = 1;
+  std::vector<double> miss;  ///< by area: the part of its bytes that comes from HBM or goes there
+  double l1_bytes = 0;       ///< of an SM
+};
+
+struct EngineResult {
+  double clocks = 0;
+  std::uint64_t warp_instructions = 0;
+  std::vector<double> busy;                ///< clocks by TimedUnit, of one SM
+  std::vector<double> waits;               ///< clocks of warps by WaitCause
+  double warp_clocks = 0;                  ///< that warps were there
+  std::vector<std::vector<double>> lines;  ///< waits by instruction, then WaitCause; empty: none
+  std::vector<TimelineSpan> timeline;      ///< of the first CTA
+};
+
+/// `clusters`: in the order in which they start; `slots` of them are resident at a time.
+/// Errors   Internal if the traces wait for each other without an end
+EngineResult play(const KernelTiming& kernel, const MemoryShare& memory,
+                  std::span<const std::vector<CtaTrace>* const> clusters, std::uint32_t slots);
+
+}  // namespace tilewright::sim

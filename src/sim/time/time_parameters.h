@@ -1,0 +1,83 @@
+// What a device needs for each thing that a kernel does, in clocks of an SM: the constants of the
+// timing model.
+//
+// All of them are facts of the device with a source (time_parameters.cpp). None belongs to a kernel
+// or was fitted to one.
+#pragma once
+
+#include "sim/model/device_model.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tilewright::sim {
+
+/// Clocks, unless a name says otherwise.
+struct TimeParameters {
+  // Issue: one warp instruction per clock and scheduler.
+  double fma_interval = 0, fma_latency = 0;          ///< FADD, FMUL, FFMA
+  double alu_interval = 0, alu_latency = 0;          ///< integers, logic, min and max, packing
+  double special_interval = 0, special_latency = 0;  ///< ex2, rcp, sin: MUFU
+  double double_interval = 0, double_latency = 0;
+  /// Operands that a scheduler's part of the register file gives a clock, and what of it running
+  /// products take for their accumulators
+  double register_bytes = 0, tensor_register_bytes = 0;
+  double branch_redirect = 0;  ///< of a branch that is taken
+  double mma_sync_interval_scale = 0, mma_sync_latency = 0;
+
+  // Shared memory: one wavefront of 128 bytes per clock.
+  double shared_latency = 0, matrix_load_latency = 0, shuffle_latency = 0, shared_interval = 0;
+
+  // Tensor cores.
+  double tensor_scale = 1;  ///< of the time of products; 0: they take none
+  double wgmma_issue = 0;   ///< of a warp
+  double wgmma_tail = 0;    ///< from the end of the last product to the end of the wait
+  double wgmma_queued = 0;  ///< operations of an SM that are accepted ahead
+  double tcgen05_issue = 0, tcgen05_tail = 0, tcgen05_access_latency = 0, tcgen05_alloc = 0;
+
+  // Asynchronous copies and barriers.
+  double copy_issue = 0;             ///< of a warp: TMA
+  double copy_latency = 0;           ///< beside that of L2 or HBM
+  double copy_first_use = 0;         ///< of a tensor map by a CTA: it is fetched
+  double mbarrier_issue = 0;         ///< arrive, expect_tx
+  double mbarrier_wake = 0;          ///< from the end of a phase to the waiting warp
+  double mbarrier_ready = 0;         ///< try_wait of a phase that is over
+  double mbarrier_arrival = 0;       ///< from the arrival to the end of the phase
+  double remote_arrival = 0;         ///< the same at another CTA of the cluster
+  double barrier_release = 0;        ///< named barrier: from the last arrival to its release
+  double barrier_per_warp = 0;       ///< and that for each warp
+  double cluster_release = 0;        ///< likewise, of the cluster
+  double proxy_fence = 0;            ///< fence.proxy.async
+  double memory_fence = 0;           ///< fence at the scope of the GPU
+  double set_registers = 0;          ///< setmaxnreg
+  double remote_shared_latency = 0;  ///< a load from another CTA of the cluster
+
+  // Memory.
+  double l1_latency = 0, l2_latency = 0, hbm_latency = 0, atomic_latency = 0;
+  double l1_bytes = 0;            ///< that an SM keeps beside its shared memory, at most
+  double sm_bytes = 0;            ///< per clock between an SM and the L2 cache
+  double l2_bytes_per_clock = 0;  ///< all SMs together
+  double hbm_bytes_per_clock = 0;
+
+  // Launches.
+  double launch = 0;          ///< an empty kernel, between two events
+  double dependent_gain = 0;  ///< what a programmatic dependent launch spares
+  double cta_start = 0;       ///< from the end of a CTA to the next one's first instruction
+
+  double clock_hz = 0;
+};
+
+/// The constants of the device. Those of devices other than the H200 and the B200 are of the
+/// nearest of the two.
+TimeParameters time_parameters(const DeviceModel& model);
+
+/// Units that can be made infinitely fast.
+std::span<const std::string_view> ideal_units() noexcept;
+
+/// The constants with these units infinitely fast: "tensor,mufu". An empty list changes nothing.
+/// Errors   InvalidArgument that names the word and what there is
+TimeParameters with_ideal_units(TimeParameters parameters, std::string_view list);
+
+}  // namespace tilewright::sim

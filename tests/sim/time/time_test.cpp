@@ -1,0 +1,278 @@
+// Predicted times: kernels whose time follows from the device's constants by hand.
+#include "base/error.h"
+#include "base/json.h"
+#include "sim/machine.h"
+#include "sim/parse/parser.h"
+#include "sim/time/time_observer.h"
+#include "sim/time/time_parameters.h"
+#include "tests/base/scoped_folder.h"
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tilewright::sim {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+constexpr int kTimedRepeats = 64, kTimedLoops = 20;
+constexpr double kTimedCount = kTimedRepeats * kTimedLoops;
+
+/// A loop over `body`, which stands in it many times. {} is the number of the repetition.
+std::string timed_kernel(const std::string& body, const std::string& prologue = "") {
+  std::string text = R"(.version 8.7
+.target sm_90a
+.address_size 64
+.visible .entry timed(.param .u64 data)
+{
+  .reg .pred %p;
+  .reg .b32 %r<9>, %i;
+  .reg .f32 %f<9>, %g<65>;
+  .reg .b64 %rd<4>;
+  .shared .align 128 .b8 tile[8192];
+  ld.param.u64 %rd0, [data];
+  mov.u32 %r0, %tid.x;
+  mov.u32 %r1, tile;
+  mov.f32 %f0, 0f3F800000;
+  mov.f32 %f1, 0f3F800000;
+  mov.u32 %i, 0;
+)";
+  text += prologue + "LOOP:\n";
+  for (int i = 0; i < kTimedRepeats; ++i) text += fmt::format(fmt::runtime(body), i) + "\n";
+  return text + fmt::format(R"(
+  add.u32 %i, %i, 1;
+  setp.lt.u32 %p, %i, {};
+  @%p bra LOOP;
+  add.f32 %f0, %f0, %g0;
+  st.global.f32 [%rd0], %f0;
+  ret;
+}}
+)",
+                            kTimedLoops);
+}
+
+class TimedMachine {
+ public:
+  explicit TimedMachine(const std::string& ideal = "", std::uint32_t sample = 0,
+                        const std::string& timeline = "")
+      : machine_(device_models().front(), options(ideal, sample, timeline)) {
+    data_ = machine_.memory().allocate(1 << 20, "data");
+    std::memset(reinterpret_cast<void*>(data_), 0, 1 << 20);
+  }
+
+  json run(const std::string& ptx, std::uint32_t threads, std::uint32_t ctas = 1) {
+    Launch launch;
+    launch.module = machine_.load(parse_module(ptx, "timed.ptx"));
+    launch.kernel = "timed";
+    launch.grid.x = ctas;
+    launch.block.x = threads;
+    launch.params.resize(8);
+    std::memcpy(launch.params.data(), &data_, 8);
+    const auto fault = machine_.launch(launch);
+    EXPECT_FALSE(fault) << fault->message;
+    return parse_json(machine_.take_report(), "report")["kernels"][0];
+  }
+
+  /// Of one CTA, without the launch.
+  double clocks(const std::string& ptx, std::uint32_t threads) {
+    const json predicted = run(ptx, threads)["predicted"];
+    return (predicted["us"].get<double>() - predicted["launch_us"].get<double>()) * 1980;
+  }
+
+  const std::uint32_t* words() const { return reinterpret_cast<const std::uint32_t*>(data_); }
+
+ private:
+  static Options options(const std::string& ideal, std::uint32_t sample,
+                         const std::string& timeline) {
+    Options options;
+    options.checks = parse_checks("none");
+    options.report_path = "memory";
+    options.has_time = true;
+    options.time_sample = sample;
+    options.ideal_units = ideal;
+    options.timeline_path = timeline;
+    return options;
+  }
+
+  Machine machine_;
+  std::uint64_t data_ = 0;
+};
+
+constexpr const char* kFmaChain = "fma.rn.f32 %f0, %f0, %f1, %f1;";
+constexpr const char* kExponentials = "ex2.approx.ftz.f32 %g{0}, %f1;";
+
+// What comes beside the loop's body (its branch, loads, the store at the end, some hundreds of
+// clocks) is below a tenth of these.
+constexpr double kTimedTolerance = 0.1;
+
+TEST(TimeTest, AChainWaitsForEachResult) {
+  const double clocks = TimedMachine().clocks(timed_kernel(kFmaChain), 32);
+  EXPECT_NEAR(clocks / (4 * kTimedCount), 1, kTimedTolerance);
+}
+
+TEST(TimeTest, ASpecialFunctionTakesItsUnitEightClocks) {
+  const double one = TimedMachine().clocks(timed_kernel(kExponentials), 32);
+  EXPECT_NEAR(one / (8 * kTimedCount), 1, kTimedTolerance);
+  // Each of four schedulers has one.
+  EXPECT_NEAR(TimedMachine().clocks(timed_kernel(kExponentials), 128) / one, 1, 0.02);
+  EXPECT_NEAR(TimedMachine().clocks(timed_kernel(kExponentials), 256) / one, 2, 0.1);
+}
+
+TEST(TimeTest, ConflictsOfBanksTakeOneWavefrontAfterTheOther) {
+  const std::string load = "ld.shared.f32 %g{0}, [%r2];";
+  const auto kernel = [&](int shift) {
+    return timed_kernel(load, fmt::format("and.b32 %r2, %r0, 31;\nshl.b32 %r2, %r2, {};\n"
+                                          "add.u32 %r2, %r1, %r2;\n",
+                                          shift));
+  };
+  const double eight_ways = TimedMachine().clocks(kernel(5), 32);
+  EXPECT_NEAR(eight_ways / (8 * kTimedCount), 1, kTimedTolerance);
+  EXPECT_LT(TimedMachine().clocks(kernel(2), 32), eight_ways / 4);
+}
+
+// In PTX each load stands before its use. A warp that waited for each would take 33 clocks a pair.
+TEST(TimeTest, LoadsAreMovedAheadOfTheirUses) {
+  const std::string pair = "ld.shared.f32 %g{0}, [%r1];\nadd.f32 %g{0}, %g{0}, %f1;";
+  EXPECT_LT(TimedMachine().clocks(timed_kernel(pair), 32), 5 * kTimedCount);
+}
+
+TEST(TimeTest, ABarrierOfEightWarpsTakesItsHandOver) {
+  const TimeParameters p = time_parameters(device_models().front());
+  const double clocks = TimedMachine().clocks(timed_kernel("bar.sync 0;"), 256);
+  EXPECT_NEAR(clocks / ((p.barrier_release + 8 * p.barrier_per_warp) * kTimedCount), 1, 0.15);
+}
+
+TEST(TimeTest, AnIdealUnitTakesNoTime) {
+  const std::string ptx = timed_kernel(kExponentials);
+  EXPECT_LT(TimedMachine("mufu").clocks(ptx, 32), TimedMachine().clocks(ptx, 32) / 4);
+  EXPECT_DOUBLE_EQ(TimedMachine("tensor").clocks(ptx, 32), TimedMachine().clocks(ptx, 32));
+  try {
+    with_ideal_units({}, "mufu,tensr");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("tensr"));
+    EXPECT_THAT(error.what(), HasSubstr("tensor, mufu"));
+  }
+}
+
+TEST(TimeTest, WavesFollowEachOther) {
+  const std::string ptx = timed_kernel(kFmaChain);
+  TimedMachine machine;
+  // An SM holds two CTAs of 1024 threads, the device 264.
+  const auto us = [&](std::uint32_t ctas) {
+    const json predicted = machine.run(ptx, 1024, ctas)["predicted"];
+    return predicted["us"].get<double>() - predicted["launch_us"].get<double>();
+  };
+  const double one = us(264);
+  EXPECT_GT(us(265) / one, 1.2);
+  EXPECT_NEAR(us(2 * 264) / one, 2, 0.25);
+}
+
+TEST(TimeTest, CountsAndResultsAreThoseWithoutIt) {
+  const std::string ptx = timed_kernel(kFmaChain);
+  TimedMachine timed;
+  json with = timed.run(ptx, 64, 3);
+  Options plain;
+  plain.checks = parse_checks("none");
+  plain.report_path = "memory";
+  Machine machine(device_models().front(), plain);
+  const std::uint64_t data = machine.memory().allocate(1 << 20, "data");
+  Launch launch;
+  launch.module = machine.load(parse_module(ptx, "timed.ptx"));
+  launch.kernel = "timed";
+  launch.grid.x = 3;
+  launch.block.x = 64;
+  launch.params.resize(8);
+  std::memcpy(launch.params.data(), &data, 8);
+  ASSERT_FALSE(machine.launch(launch));
+  const json without = parse_json(machine.take_report(), "report")["kernels"][0];
+  EXPECT_EQ(with["total"], without["total"]);
+  EXPECT_FALSE(without.contains("predicted"));
+  EXPECT_EQ(*timed.words(), *reinterpret_cast<const std::uint32_t*>(data));
+  EXPECT_EQ(with["predicted"], TimedMachine().run(ptx, 64, 3)["predicted"]);
+}
+
+// The next CTA starts at once, while arrivals of the last one are still under way. Whether that one
+// is still there the sanitizers see.
+TEST(TimeTest, ArrivalsOfACtaThatHasEndedFindIt) {
+  const std::string ptx = timed_kernel("mbarrier.arrive.shared.b64 _, [%r1];",
+                                       "mbarrier.init.shared.b64 [%r1], 2048;\n");
+  const std::string late = "  mbarrier.arrive.shared.b64 _, [%r1];\n  ret;";
+  std::string ends_with_arrival = ptx;
+  ends_with_arrival.replace(ptx.find("  ret;"), 6, late);
+  TimedMachine machine("launch", 2);
+  const json predicted = machine.run(ends_with_arrival, 32, 3 * 32 * 132)["predicted"];
+  EXPECT_FALSE(predicted.contains("problem")) << predicted;
+  EXPECT_GT(predicted["us"], 0);
+}
+
+TEST(TimeTest, TheTimelineNamesWaits) {
+  const ScopedFolder folder;
+  const std::string path = folder / "timeline.json";
+  TimedMachine("", 0, path).run(timed_kernel("bar.sync 0;"), 64);
+  const json timeline = read_json(path);
+  bool has_barrier = false;
+  for (const json& event : timeline["traceEvents"]) has_barrier |= event["name"] == "named barrier";
+  EXPECT_TRUE(has_barrier);
+}
+
+TEST(TimeTest, ASampleHasNoPeriodOfTheGrid) {
+  const std::vector<std::uint64_t> few = sample_clusters(3, 12);
+  EXPECT_THAT(few, testing::ElementsAre(0, 1, 2));
+  const std::vector<std::uint64_t> sample = sample_clusters(2048, 16);
+  ASSERT_EQ(sample.size(), 16U);
+  EXPECT_TRUE(std::ranges::is_sorted(sample));
+  std::vector<std::uint64_t> columns;  // of a grid 32 wide
+  for (const std::uint64_t cluster : sample) columns.push_back(cluster % 32);
+  std::ranges::sort(columns);
+  columns.erase(std::ranges::unique(columns).begin(), columns.end());
+  EXPECT_GE(columns.size(), 8U);
+}
+
+// CTAs draw numbers from a counter until there are none; each writes how often it did.
+constexpr const char* kTickets = R"(.version 8.7
+.target sm_90a
+.address_size 64
+.visible .entry timed(.param .u64 data)
+{
+  .reg .pred %p;
+  .reg .b32 %r<9>;
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd0, [data];
+  mov.u32 %r2, 0;
+  mov.u32 %r0, %ctaid.x;
+NEXT:
+  atom.global.add.u32 %r1, [%rd0], 1;
+  setp.ge.u32 %p, %r1, 1600;
+  @%p bra DONE;
+  add.u32 %r2, %r2, 1;
+  bra NEXT;
+DONE:
+  mul.wide.u32 %rd1, %r0, 4;
+  add.s64 %rd1, %rd0, %rd1;
+  st.global.u32 [%rd1 + 4], %r2;
+  ret;
+}
+)";
+
+TEST(TimeTest, CtasOfASampleDrawForThoseThatDoNotRun) {
+  TimedMachine machine("", 12);
+  const json predicted = machine.run(kTickets, 1, 100)["predicted"];
+  EXPECT_EQ(predicted["ctas"], 100);
+  EXPECT_EQ(predicted["ctas_traced"], 4);  // all are resident at once: a third of the sample
+  std::uint32_t drawn = 0, ran = 0;
+  for (int i = 0; i < 100; ++i) {
+    drawn += machine.words()[1 + i];
+    ran += machine.words()[1 + i] != 0;
+  }
+  EXPECT_LE(ran, 4U);
+  EXPECT_EQ(drawn, 1600U / 25);
+}
+
+}  // namespace
+}  // namespace tilewright::sim
