@@ -12,7 +12,7 @@ import pytest
 
 import tilewright
 
-FOLDER = Path(__file__).parents[1] / "golden/tokenizer"
+FOLDER = Path(__file__).parents[2] / "golden/tokenizer"
 GOLDEN = json.loads((FOLDER / "texts.json").read_text())
 THINK, END_OF_THINKING, VOCAB = 1202, 1203, 1207
 

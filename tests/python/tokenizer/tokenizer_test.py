@@ -21,7 +21,7 @@ import tilewright
 
 tokenizers = pytest.importorskip("tokenizers")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 TOOL = ROOT / "build/release/bin/tilewright"
 SMALL = ROOT / "tests/golden/tokenizer/tokenizer.json"
 V4_SHA256 = "8f9f37ca37fdc4f5fd36d5cf4d3b0e8392edb4e894fd10cc0d70b4957c8633cf"
