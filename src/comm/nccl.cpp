@@ -84,6 +84,7 @@ class NcclRank final : public Communicator {
  private:
   void check_call(nccl_abi::Result result, const char* function) const;
   void look();
+  void look_now_and_then();
   void abort_with(std::string reason);
   void run_even(const Exchange& e, const void* in, void* out, void* stream) const;
   void run_parts(const Exchange& e, const void* in, void* out, void* stream) const;
@@ -92,6 +93,7 @@ class NcclRank final : public Communicator {
   std::unique_ptr<Rendezvous> rendezvous_;
   std::shared_ptr<const NcclLibrary> library_;
   std::chrono::milliseconds timeout_;
+  std::chrono::steady_clock::time_point next_look_ = {};
   nccl_abi::Handle comm_ = nullptr;
   std::string failure_;
 };
@@ -122,29 +124,35 @@ void NcclRank::look() {
   abort_with(fmt::format("rank {} of {} failed: {}", rank(), size(), text));
 }
 
+// A step takes milliseconds: the host looks after the others seldom.
+void NcclRank::look_now_and_then() {
+  constexpr std::chrono::milliseconds kPause(20);
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_look_) return;
+  next_look_ = now + kPause;
+  check();
+}
+
 void NcclRank::synchronize(const Stream& stream) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin = Clock::now();
-  Clock::time_point next_look = begin;
+  const auto begin = std::chrono::steady_clock::now();
   while (!stream.is_idle()) {
-    const Clock::time_point now = Clock::now();
-    if (now - begin > timeout_) {
+    look_now_and_then();
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    if (waited > timeout_) {
       const std::string text = fmt::format(
           "its work has not ended after {:g} s, and no rank is known to have failed; "
           "all ranks have to make the same calls with the same sizes",
           std::chrono::duration<double>(timeout_).count());
       rendezvous_->tell_failure(text);
       abort_with(fmt::format("rank {} of {} failed: {}", rank(), size(), text));
-    }
-    // A step takes milliseconds: the host looks after the others seldom, and sleeps in long ones.
-    if (now >= next_look) {
       check();
-      next_look = now + std::chrono::milliseconds(20);
     }
-    if (now - begin > std::chrono::milliseconds(50))
+    // Where work is long, the host sleeps.
+    if (waited > std::chrono::milliseconds(50))
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  check();
+  look_now_and_then();
+  if (!failure_.empty()) check();
 }
 
 void NcclRank::run(const Exchange& exchange, const void* in, void* out, void* stream) {

@@ -3,6 +3,7 @@
 #include "comm/nccl.h"
 
 #include "tilewright/buffer.h"
+#include "tilewright/graph.h"
 
 #include "base/error.h"
 #include "tests/base/scoped_env.h"
@@ -51,17 +52,19 @@ int some_port() {
 }
 
 // Every rank a thread, as processes are each other's equals. Returns the sentences they end with.
-std::vector<std::string> on_nccl_ranks(
-    int size, const std::function<void(Communicator&, const Device&, const Stream&)>& body) {
-  const Device device = Device::open("sim:h200");
-  const auto library = NcclLibrary::open(fake_library("complete"));
+using RankBody = std::function<void(Communicator&, const Device&, const Stream&)>;
+std::vector<std::string> on_nccl_ranks(const std::vector<Device>& devices,
+                                       const std::shared_ptr<const NcclLibrary>& library,
+                                       const RankBody& body) {
+  const int size = static_cast<int>(devices.size());
   const int port = some_port();
   std::vector<std::string> texts(static_cast<std::size_t>(size));
   const auto run = [&](int rank) {
     try {
       auto rendezvous = std::make_unique<Rendezvous>(
           Launch{.rank = rank, .size = size, .host = "127.0.0.1", .port = port}, 10s);
-      const auto comm = make_nccl_communicator(device, std::move(rendezvous), library, 5s);
+      const Device& device = devices[rank_idx(rank)];
+      const auto comm = make_nccl_communicator(device, std::move(rendezvous), library, 20s);
       const Stream stream(device);
       body(*comm, device, stream);
     } catch (const std::exception& error) {
@@ -72,6 +75,12 @@ std::vector<std::string> on_nccl_ranks(
   for (int rank = 0; rank < size; ++rank) threads.emplace_back(run, rank);
   for (std::thread& thread : threads) thread.join();
   return texts;
+}
+
+// With the stand-in, all on one simulated device.
+std::vector<std::string> on_nccl_ranks(int size, const RankBody& body) {
+  return on_nccl_ranks(std::vector<Device>(rank_idx(size), Device::open("sim:h200")),
+                       NcclLibrary::open(fake_library("complete")), body);
 }
 
 float number(int rank, std::size_t i) {
@@ -235,6 +244,65 @@ TEST(Nccl, SaysWhatIsWrongWithTheLibrary) {
               AllOf(HasSubstr("has no function ncclGetLastError"), advice));
   const ScopedEnv named(NcclLibrary::kVariable, "/named/nccl.so");
   EXPECT_THAT(text(""), HasSubstr("/named/nccl.so cannot be loaded"));
+}
+
+// NCCL itself, on as many GPUs as there are, up to four.
+class NcclGpuTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      library_ = NcclLibrary::open();
+      for (int i = 0; i < 4; ++i) devices_.push_back(Device::open("cuda:" + std::to_string(i)));
+    } catch (const Error& error) {
+      if (devices_.size() < 2) GTEST_SKIP() << "fewer than two GPUs, or no NCCL: " << error.what();
+    }
+    if (devices_[0].is_simulated()) GTEST_SKIP() << "no GPU";
+  }
+
+  std::shared_ptr<const NcclLibrary> library_;
+  std::vector<Device> devices_;
+};
+
+// Whole numbers, so that sums are exact in any order; run, recorded and replayed.
+TEST_F(NcclGpuTest, EveryExchangeAlsoInAGraph) {
+  const int size = static_cast<int>(devices_.size());
+  const auto texts = on_nccl_ranks(
+      devices_, library_, [&](Communicator& comm, const Device& device, const Stream& stream) {
+        constexpr std::size_t kCount = 1000;
+        const auto rank = rank_idx(comm.rank());
+        const Buffer in = Buffer::from(device, numbers(comm.rank(), kCount));
+        Buffer reduced(device, 4 * kCount), part(device, 4 * kCount), gathered(device, 4 * kCount);
+        Buffer exchanged(device, 64 * devices_.size()), told = Buffer::from(device, Bytes(9, 1));
+        Counts elems(devices_.size()), bytes(devices_.size());
+        elems[0] = 3, elems.back() = 7;
+        bytes[0] = 12, bytes.back() = 28;
+        const Counts each(devices_.size(), 64);
+        const auto exchange = [&] {
+          comm.all_reduce(in.data(), reduced.data(), kCount, DType::kF32, stream.handle());
+          comm.reduce_scatter(in.data(), part.data(), elems, DType::kF32, stream.handle());
+          comm.all_gather(in.data(), gathered.data(), bytes, stream.handle());
+          comm.all_to_all(in.data(), exchanged.data(), each, each, stream.handle());
+          comm.broadcast(told.data(), 9, size - 1, stream.handle());
+        };
+        exchange();
+        comm.synchronize(stream);
+        for (Buffer* out : {&reduced, &part, &gathered, &exchanged}) out->poison();
+        const Graph graph = Graph::capture(stream, exchange);
+        graph.launch(stream);
+        comm.synchronize(stream);
+        const auto sums = reduced.to_vector<float>(), own = part.to_vector<float>();
+        for (std::size_t i = 0; i < kCount; ++i) ASSERT_EQ(sums[i], number_sum(size, i));
+        const std::size_t first = rank + 1 == devices_.size() ? 3 : 0;
+        for (std::size_t i = 0; i < static_cast<std::size_t>(elems[rank]); ++i)
+          ASSERT_EQ(own[i], number_sum(size, first + i));
+        const auto all = gathered.to_vector<float>();
+        for (std::size_t i = 0; i < 3; ++i) ASSERT_EQ(all[i], number(0, i));
+        for (std::size_t i = 0; i < 7; ++i) ASSERT_EQ(all[3 + i], number(size - 1, i));
+        const auto rows = exchanged.to_vector<float>();  // of 16 numbers
+        for (std::size_t i = 0; i < rows.size(); ++i)
+          ASSERT_EQ(rows[i], number(static_cast<int>(i / 16), 16 * rank + i % 16));
+      });
+  for (const std::string& text : texts) EXPECT_EQ(text, "");
 }
 
 #ifdef TILEWRIGHT_HAS_NCCL_HEADER

@@ -10,12 +10,15 @@
 #include <csignal>
 #include <exception>
 #include <functional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -104,6 +107,34 @@ TEST(Rendezvous, IgnoresStrangers) {
   });
   stranger.join();
   late.join();
+  EXPECT_EQ(texts[0], "");
+  EXPECT_EQ(texts[1], "");
+}
+
+// Whatever they send: cut messages, lengths beyond all bounds, bytes at random. Ranks come after.
+TEST(Rendezvous, SurvivesWhatStrangersSend) {
+  const auto launches = ranks(2);
+  std::vector<std::string> texts(2);
+  std::thread rank_0([&] { texts[0] = error_of([&] { Rendezvous all(launches[0], 20s); }); });
+  std::mt19937 random(1);
+  for (int i = 0; i < 200; ++i) {
+    std::string bytes = "TWK1";
+    bytes.resize(static_cast<std::size_t>(random() % 40));
+    const std::size_t kept = random() % 2 == 0 ? 4 : 0;  // the mark is right, or nothing is
+    for (std::size_t k = kept; k < bytes.size(); ++k)
+      bytes[k] = static_cast<char>(random() % (i % 3 == 0 ? 8 : 256));
+    const int stranger = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+    address.sin_port = ::htons(static_cast<std::uint16_t>(launches[0].port));
+    while (::connect(stranger, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+      std::this_thread::sleep_for(1ms);
+    ::send(stranger, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    ::close(stranger);
+  }
+  texts[1] = error_of([&] { Rendezvous all(launches[1], 20s); });
+  rank_0.join();
   EXPECT_EQ(texts[0], "");
   EXPECT_EQ(texts[1], "");
 }
