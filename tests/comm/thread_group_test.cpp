@@ -5,6 +5,7 @@
 #include "tilewright/graph.h"
 
 #include "base/error.h"
+#include "device/kernel_registry.h"
 
 #include <chrono>
 #include <cmath>
@@ -17,6 +18,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+// Exchanges launch no kernels: the program has none.
+namespace tilewright::device {
+std::span<const KernelImage> kernel_images() {
+  return {};
+}
+const char* kernel_toolkit() {
+  return "";
+}
+}  // namespace tilewright::device
 
 namespace tilewright::comm {
 namespace {
