@@ -48,7 +48,7 @@ Function* fake_function(const char* name) {
 // A port that is likely to be free.
 int some_port() {
   static std::atomic<int> next = 0;
-  return 20000 + static_cast<int>(::getpid() % 4000) * 4 + next++ % 64;
+  return 20000 + static_cast<int>(::getpid() % 3000) * 4 + next++ % 64;
 }
 
 // Every rank a thread, as processes are each other's equals. Returns the sentences they end with.
