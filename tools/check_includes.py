@@ -107,7 +107,7 @@ ALLOWED = {
     "ops": [PUBLIC, "base", "formats", "arch", *KERNELS, "device"],
     "ops/c_api": [PUBLIC, "base", "layout", "formats", "arch/fragments", "device", "ops"],
     "comm": [PUBLIC, "base"],  # ranks: what they exchange, how they find each other
-    "model": [PUBLIC, "base", "formats", "arch", *KERNELS],
+    "model": [PUBLIC, "base", "formats", "arch", *KERNELS, "comm"],
     "model/checkpoint": [PUBLIC, "base", "formats", "model"],
     # The plain model that kernels are compared with: made of references, and nothing else may be.
     "model/float64": [PUBLIC, "base", "formats", "reference", "model"],
@@ -117,7 +117,7 @@ ALLOWED = {
     "verify": [PUBLIC, "base", "layout", "formats", "arch", "reference", "sim", "model", "report"],
     "bench": [PUBLIC, "base", "formats", "arch", "sim", "report", "verify"],
     "cli": [PUBLIC, "base", "layout", "formats", "arch", "arch/fragments", "reference", "sim",
-            "model", "model/checkpoint", "model/float64", "report", "verify", "bench"],
+            "comm", "model", "model/checkpoint", "model/float64", "report", "verify", "bench"],
 }
 # Single files that may include a folder that their room may not, each with what they do there.
 EXCEPTIONS = {

@@ -44,6 +44,7 @@ class NcclRank final : public Communicator {
     std::memcpy(bytes.data(), &id, sizeof id);
     rendezvous_->share(bytes);
     std::memcpy(&id, bytes.data(), sizeof id);
+    rendezvous_->barrier();  // all have come so far: what follows cannot be interrupted
     const DriverCalls::Current current(calls_);
     check_call(library_->call.comm_init_rank(&comm_, size(), id, rank()), "ncclCommInitRank");
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <utility>
 
 #include <fmt/format.h>
@@ -212,6 +213,7 @@ Rendezvous::Rendezvous(const Launch& launch, std::chrono::milliseconds timeout)
 }
 
 Rendezvous::~Rendezvous() {
+  if (std::uncaught_exceptions() > 0) return;  // an error ends this rank: that is no goodbye
   for (const State::Peer& peer : state_->peers)
     if (peer.socket.is_open()) peer.socket.send({MessageKind::kGoodbye, {}});
 }

@@ -23,7 +23,7 @@ class Rendezvous {
   ///          DeviceError if the address cannot be used, or not all come in time
   explicit Rendezvous(const Launch& launch,
                       std::chrono::milliseconds timeout = std::chrono::minutes(5));
-  /// Says goodbye: a rank that is done has not died.
+  /// Says goodbye, unless an exception is on its way: a rank that is done has not died.
   ~Rendezvous();
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <utility>
 
@@ -24,17 +25,34 @@ struct StepPlan {
   std::vector<std::int32_t> inputs;  // as Activations::inputs
   std::int64_t count = 0, longest = 0;
   std::vector<std::int64_t> logit_rows;  // rows of the step, ascending
+
+  auto num_logit_rows() const { return static_cast<std::int64_t>(logit_rows.size()); }
 };
+
+// [parts, rows, width] to [rows, parts * kept]: of every row of a part the first `kept`.
+std::vector<float> join_columns(const std::vector<float>& values, std::int64_t parts,
+                                std::int64_t rows, std::int64_t width, std::int64_t kept) {
+  std::vector<float> joined(static_cast<std::size_t>(rows * parts * kept));
+  for (std::int64_t part = 0; part < parts; ++part)
+    for (std::int64_t r = 0; r < rows; ++r)
+      std::copy_n(values.begin() + (part * rows + r) * width, kept,
+                  joined.begin() + (r * parts + part) * kept);
+  return joined;
+}
 
 class KernelRunner final : public Runner {
  public:
   KernelRunner(const Device& device, std::shared_ptr<const Weights> weights,
-               const RunnerOptions& options, const KernelNumbers& numbers)
+               const RunnerOptions& options, const KernelNumbers& numbers,
+               std::shared_ptr<comm::Communicator> comm)
       : device_(device),
         stream_(device),
         weights_(std::move(weights)),
         options_(options),
         numbers_(numbers),
+        comm_(std::move(comm)),
+        share_(weights_->share()),
+        own_config_(rank_config(share_, weights_->config())),
         model_(device, *weights_, options.on_load) {}
 
   const Config& config() const override { return weights_->config(); }
@@ -43,12 +61,28 @@ class KernelRunner final : public Runner {
   Logits forward(std::span<const std::vector<std::int32_t>> tokens, LogitRows rows) override;
 
  private:
+  bool divides_sequences() const {
+    return comm_ != nullptr && share_.scheme == Scheme::kExpertParallel;
+  }
+  bool divides_head() const { return comm_ != nullptr && share_.scheme == Scheme::kTensorParallel; }
+  std::int64_t logits_width() const {
+    return divides_head() ? config().vocab : model_.head.width();
+  }
+  std::size_t own_plan() const {
+    return divides_sequences() ? static_cast<std::size_t>(share_.rank) : 0;
+  }
   StepPlan plan_step(std::span<const std::vector<std::int32_t>> tokens,
-                     std::vector<std::int64_t>& done, LogitRows rows) const;
-  void run_step(const StepPlan& plan);
-  void launch_step(const KernelStep& step, const StepContext& context);
-  std::vector<float> logits(const StepPlan& plan);
-  const KernelStep& step_for(std::int64_t tokens);
+                     std::vector<std::int64_t>& done, LogitRows rows, const Range& sequences) const;
+  std::vector<StepPlan> plan_ranks(std::span<const std::vector<std::int32_t>> tokens,
+                                   std::vector<std::int64_t>& done, LogitRows rows) const;
+  Logits forward_steps(std::span<const std::vector<std::int32_t>> tokens, LogitRows rows);
+  void synchronize();
+  void run_step(const std::vector<StepPlan>& plans);
+  void launch_step(const KernelStep& step, const StepTokens& tokens, const StepContext& context);
+  void run_head(const StepPlan& plan);
+  std::vector<float> logits(const std::vector<StepPlan>& plans);
+  void emit_logits(const NewTokens& owner, std::int64_t row, std::span<const double> values) const;
+  const KernelStep& step_for(const StepTokens& tokens);
   const ProjectionRun& head_for(std::int64_t rows);
   void* workspace(std::size_t bytes);
 
@@ -57,16 +91,20 @@ class KernelRunner final : public Runner {
   std::shared_ptr<const Weights> weights_;
   RunnerOptions options_;
   KernelNumbers numbers_;
+  std::shared_ptr<comm::Communicator> comm_;  // null: no other ranks
+  Share share_;
+  Config own_config_;  // of this rank's part
   ModelArrays model_;
   std::vector<std::int64_t> lengths_;
   std::unique_ptr<KernelMemory> memory_;
   std::unique_ptr<Activations> at_;
   std::unique_ptr<Bf16Array> head_input_;
-  std::unique_ptr<FloatArray> logits_;
+  std::unique_ptr<FloatArray> logits_, gathered_logits_;
   std::unique_ptr<ByteArray> workspace_;
-  std::map<std::int64_t, KernelStep> steps_;  // by tokens
-  // Steps of one token a sequence, by tokens: all launches as one. Empty: run once, not yet kept.
-  std::map<std::int64_t, std::optional<Graph>> graphs_;
+  std::vector<std::unique_ptr<ByteArray>> old_workspaces_;  // that graphs still use
+  std::map<StepTokens, KernelStep> steps_;
+  // Steps of one token a sequence: all launches as one. Empty: run once, not yet kept.
+  std::map<StepTokens, std::optional<Graph>> graphs_;
   std::map<std::int64_t, ProjectionRun> heads_;  // by rows
 };
 
@@ -75,8 +113,11 @@ const char* name_of(KvFormat format) {
 }
 
 std::string KernelRunner::description() const {
-  return fmt::format("kernels on {} ({}), cache {}, experts {}", device_.name(), device_.spec(),
-                     name_of(*options_.kv), weights_->expert_format());
+  std::string text = fmt::format("kernels on {} ({}), cache {}, experts {}", device_.name(),
+                                 device_.spec(), name_of(*options_.kv), weights_->expert_format());
+  if (comm_ != nullptr)
+    text += fmt::format(", {}: {}", to_string(share_.scheme), comm_->description());
+  return text;
 }
 
 void KernelRunner::start(std::int64_t num_sequences) {
@@ -85,23 +126,34 @@ void KernelRunner::start(std::int64_t num_sequences) {
   stream_.synchronize();
   graphs_.clear();
   steps_.clear();
-  const std::int64_t step_tokens = std::min(kStepTokens, num_sequences * options_.max_tokens);
+  old_workspaces_.clear();
+  // Where sequences are divided, each rank has one more that is idle: what runs on a rank without
+  // new tokens, for the others need its experts.
+  const std::int64_t size = divides_sequences() ? share_.world : 1;
+  const std::int64_t idle = divides_sequences() ? 1 : 0;
+  const std::int64_t own =
+      divides_sequences() ? rank_range(share_, num_sequences).count : num_sequences;
+  const std::int64_t most = (num_sequences + size - 1) / size + idle;
+  const std::int64_t step_tokens = std::min(kStepTokens, most * options_.max_tokens);
   at_.reset();
-  memory_ = std::make_unique<KernelMemory>(device_, config(), options_, num_sequences,
+  memory_ = std::make_unique<KernelMemory>(device_, own_config_, options_, own + idle,
                                            std::min(step_tokens, options_.max_tokens));
-  at_ = std::make_unique<Activations>(device_, config(), model_, *memory_, numbers_, step_tokens);
+  at_ = std::make_unique<Activations>(device_, own_config_, model_, *memory_, numbers_, step_tokens,
+                                      idle * size * step_tokens);
   head_input_ = std::make_unique<Bf16Array>(device_, step_tokens * config().hidden);
   logits_ = std::make_unique<FloatArray>(device_, step_tokens * model_.head.width());
   lengths_.assign(static_cast<std::size_t>(num_sequences), 0);
 }
 
-// As many tokens as fit in a step, the first sequences first.
+// As many tokens of some sequences as fit in a step, the first ones first.
 StepPlan KernelRunner::plan_step(std::span<const std::vector<std::int32_t>> tokens,
-                                 std::vector<std::int64_t>& done, LogitRows rows) const {
+                                 std::vector<std::int64_t>& done, LogitRows rows,
+                                 const Range& sequences) const {
   StepPlan plan;
   std::vector<std::int32_t> offsets = {0}, starts, ids;
   const std::int64_t room = at_->positions.count();
-  for (std::size_t s = 0; s < tokens.size(); ++s) {
+  const auto end = static_cast<std::size_t>(sequences.first + sequences.count);
+  for (auto s = static_cast<std::size_t>(sequences.first); s < end; ++s) {
     const auto waiting = static_cast<std::int64_t>(tokens[s].size()) - done[s];
     const std::int64_t count = std::min(waiting, room - plan.count);
     plan.tokens.push_back({static_cast<std::int64_t>(s), plan.count, lengths_[s] + done[s], count});
@@ -115,16 +167,46 @@ StepPlan KernelRunner::plan_step(std::span<const std::vector<std::int32_t>> toke
     plan.longest = std::max(plan.longest, count);
     offsets.push_back(static_cast<std::int32_t>(plan.count));
   }
+  if (divides_sequences()) {  // the idle one: token 0 at position 0, again and again
+    if (plan.count == 0) {
+      plan.count = plan.longest = 1;
+      ids.push_back(0);
+    }
+    starts.push_back(0);
+    offsets.push_back(static_cast<std::int32_t>(plan.count));
+  }
   plan.inputs = std::move(offsets);
   plan.inputs.insert(plan.inputs.end(), starts.begin(), starts.end());
   plan.inputs.insert(plan.inputs.end(), ids.begin(), ids.end());
   return plan;
 }
 
-const KernelStep& KernelRunner::step_for(std::int64_t tokens) {
+// Every rank knows what all do.
+std::vector<StepPlan> KernelRunner::plan_ranks(std::span<const std::vector<std::int32_t>> tokens,
+                                               std::vector<std::int64_t>& done,
+                                               LogitRows rows) const {
+  const auto sequences = static_cast<std::int64_t>(tokens.size());
+  if (!divides_sequences()) return {plan_step(tokens, done, rows, {0, sequences})};
+  std::vector<StepPlan> plans;
+  for (std::int64_t rank = 0; rank < share_.world; ++rank)
+    plans.push_back(
+        plan_step(tokens, done, rows, rank_range({share_.scheme, rank, share_.world}, sequences)));
+  return plans;
+}
+
+void KernelRunner::synchronize() {
+  if (comm_ != nullptr)
+    comm_->synchronize(stream_);
+  else
+    stream_.synchronize();
+}
+
+const KernelStep& KernelRunner::step_for(const StepTokens& tokens) {
   const auto found = steps_.find(tokens);
   if (found != steps_.end()) return found->second;
-  return steps_.try_emplace(tokens, device_, config(), model_, *memory_, numbers_, *at_, tokens)
+  return steps_
+      .try_emplace(tokens, device_, own_config_, model_, *memory_, numbers_, *at_, tokens,
+                   StepRanks{comm_.get(), share_})
       .first->second;
 }
 
@@ -134,36 +216,50 @@ const ProjectionRun& KernelRunner::head_for(std::int64_t rows) {
 
 void* KernelRunner::workspace(std::size_t bytes) {
   if (!workspace_ || static_cast<std::size_t>(workspace_->count()) < bytes) {
-    stream_.synchronize();
-    graphs_.clear();  // they have the old address
+    synchronize();
+    // Graphs have the old address. Ranks have to agree on what is replayed, and not all of them
+    // need more at the same time: there the old one stays.
+    if (comm_ == nullptr)
+      graphs_.clear();
+    else if (workspace_)
+      old_workspaces_.push_back(std::move(workspace_));
     workspace_ = std::make_unique<ByteArray>(device_, static_cast<std::int64_t>(bytes));
   }
   return workspace_->get();
 }
 
-void KernelRunner::run_step(const StepPlan& plan) {
-  stream_.synchronize();  // no kernel reads the inputs of the last step any more
+void KernelRunner::run_step(const std::vector<StepPlan>& plans) {
+  synchronize();  // no kernel reads the inputs of the last step any more
+  const StepPlan& plan = plans[own_plan()];
   at_->inputs.buffer().upload(std::as_bytes(std::span(plan.inputs)));
-  const KernelStep& step = step_for(plan.count);
+  StepTokens step_tokens = {.own = plan.count};
+  std::int64_t longest = 0;  // of all ranks, which record a graph together or not
+  for (const StepPlan& each : plans) {
+    longest = std::max(longest, each.longest);
+    if (divides_sequences()) step_tokens.of_ranks.push_back(each.count);
+  }
+  const KernelStep& step = step_for(step_tokens);
   std::optional<StageTap> tap;
   if (stage_sink()) tap.emplace(device_, stage_sink(), plan.tokens);
-  launch_step(step, {.model = model_,
-                     .memory = *memory_,
-                     .at = *at_,
-                     .longest = plan.longest,
-                     .tap = tap ? &*tap : nullptr,
-                     .stream = stream_.handle()});
+  launch_step(step, step_tokens,
+              {.model = model_,
+               .memory = *memory_,
+               .at = *at_,
+               .longest = longest,
+               .tap = tap ? &*tap : nullptr,
+               .stream = stream_.handle()});
 }
 
 // Steps of decoding differ in the content of Activations::inputs alone: the second one of a size is
 // recorded, and later ones are one launch.
-void KernelRunner::launch_step(const KernelStep& step, const StepContext& context) {
+void KernelRunner::launch_step(const KernelStep& step, const StepTokens& tokens,
+                               const StepContext& context) {
   void* const memory = workspace(step.workspace_bytes());
   if (context.longest > 1 || context.tap != nullptr) {
     step.run(context, memory);
     return;
   }
-  const auto [found, is_first] = graphs_.try_emplace(step.tokens());
+  const auto [found, is_first] = graphs_.try_emplace(tokens);
   if (is_first) {
     step.run(context, memory);
     return;
@@ -173,9 +269,8 @@ void KernelRunner::launch_step(const KernelStep& step, const StepContext& contex
   graph->launch(stream_);
 }
 
-std::vector<float> KernelRunner::logits(const StepPlan& plan) {
-  const auto rows = static_cast<std::int64_t>(plan.logit_rows.size());
-  if (rows == 0) return {};
+void KernelRunner::run_head(const StepPlan& plan) {
+  const std::int64_t rows = plan.num_logit_rows();
   const std::uint16_t* input = at_->normed.get();
   const std::int64_t hidden = config().hidden;
   if (rows < plan.count) {
@@ -187,43 +282,88 @@ std::vector<float> KernelRunner::logits(const StepPlan& plan) {
   }
   const ProjectionRun& head = head_for(rows);
   head.run(input, logits_->get(), workspace(head.workspace_bytes()), stream_.handle());
-  stream_.synchronize();
-  std::vector<float> values(static_cast<std::size_t>(rows * model_.head.width()));
-  logits_->buffer().download(std::as_writable_bytes(std::span(values)));
-  return values;
+}
+
+// [rows of all ranks, logits_width()]
+std::vector<float> KernelRunner::logits(const std::vector<StepPlan>& plans) {
+  const std::int64_t width = model_.head.width();
+  std::vector<std::int64_t> bytes;
+  std::int64_t rows = 0;
+  for (const StepPlan& plan : plans) {
+    rows += plan.num_logit_rows();
+    bytes.push_back(plan.num_logit_rows() * width * 4);
+  }
+  if (rows == 0) return {};
+  const StepPlan& own = plans[own_plan()];
+  if (own.num_logit_rows() > 0) run_head(own);
+  if (divides_head()) bytes.assign(static_cast<std::size_t>(share_.world), rows * width * 4);
+  const std::int64_t count = rows * width * (divides_head() ? share_.world : 1);
+  FloatArray* from = logits_.get();
+  if (bytes.size() > 1) {
+    if (!gathered_logits_ || gathered_logits_->count() < count)
+      gathered_logits_ = std::make_unique<FloatArray>(device_, count);
+    from = gathered_logits_.get();
+    comm_->all_gather(logits_->get(), from->get(), bytes, stream_.handle());
+  }
+  synchronize();
+  std::vector<float> values(static_cast<std::size_t>(count));
+  from->buffer().download(std::as_writable_bytes(std::span(values)));
+  if (!divides_head()) return values;
+  return join_columns(values, share_.world, rows, width, config().vocab / share_.world);
+}
+
+void KernelRunner::emit_logits(const NewTokens& owner, std::int64_t row,
+                               std::span<const double> values) const {
+  if (!stage_sink()) return;
+  stage_sink()({.name = "logits",
+                .layer = -1,
+                .sequence = owner.sequence,
+                .first_row = owner.start + row - owner.first_row,
+                .shape = {1, config().vocab},
+                .values = values});
 }
 
 Logits KernelRunner::forward(std::span<const std::vector<std::int32_t>> tokens, LogitRows rows) {
   require(memory_ != nullptr, ErrorKind::kInvalidArgument,
           "model: forward() before start(); begin the sequences first");
+  require(!stage_sink() || !divides_sequences(), ErrorKind::kUnsupported,
+          "model: ranks that divide the experts do not tell stages; use one rank, or tensor "
+          "parallel ones");
   check_forward(config(), options_, lengths_, tokens);
+  if (comm_ == nullptr) return forward_steps(tokens, rows);
+  try {
+    return forward_steps(tokens, rows);
+  } catch (const std::exception& error) {
+    comm_->tell_failure(error.what());
+    throw;
+  }
+}
+
+Logits KernelRunner::forward_steps(std::span<const std::vector<std::int32_t>> tokens,
+                                   LogitRows rows) {
   std::vector<std::int64_t> done(tokens.size(), 0);
   std::vector<std::vector<double>> of_sequence(tokens.size());
-  const std::int64_t vocab = config().vocab, width = model_.head.width();
+  const std::int64_t vocab = config().vocab, width = logits_width();
   const auto is_done = [&] {
     for (std::size_t s = 0; s < tokens.size(); ++s)
       if (done[s] < static_cast<std::int64_t>(tokens[s].size())) return false;
     return true;
   };
   while (!is_done()) {
-    const StepPlan plan = plan_step(tokens, done, rows);
-    run_step(plan);
-    const std::vector<float> values = logits(plan);
-    for (std::size_t i = 0; i < plan.logit_rows.size(); ++i) {
-      const std::int64_t row = plan.logit_rows[i];
-      const auto owner = std::ranges::find_if(plan.tokens, [&](const NewTokens& t) {
-        return row >= t.first_row && row < t.first_row + t.count;
-      });
-      const auto first = values.begin() + static_cast<std::ptrdiff_t>(i) * width;
-      auto& to = of_sequence[static_cast<std::size_t>(owner->sequence)];
-      to.insert(to.end(), first, first + vocab);
-      if (stage_sink())
-        stage_sink()({.name = "logits",
-                      .layer = -1,
-                      .sequence = owner->sequence,
-                      .first_row = owner->start + row - owner->first_row,
-                      .shape = {1, vocab},
-                      .values = std::span(to).last(static_cast<std::size_t>(vocab))});
+    const std::vector<StepPlan> plans = plan_ranks(tokens, done, rows);
+    run_step(plans);
+    const std::vector<float> values = logits(plans);
+    auto first = values.begin();
+    for (const StepPlan& plan : plans) {
+      for (const std::int64_t row : plan.logit_rows) {
+        const auto owner = std::ranges::find_if(plan.tokens, [&](const NewTokens& t) {
+          return row >= t.first_row && row < t.first_row + t.count;
+        });
+        auto& to = of_sequence[static_cast<std::size_t>(owner->sequence)];
+        to.insert(to.end(), first, first + vocab);
+        first += width;
+        emit_logits(*owner, row, std::span(to).last(static_cast<std::size_t>(vocab)));
+      }
     }
   }
   Logits result = {.vocab = vocab, .values = {}};
@@ -239,14 +379,23 @@ Logits KernelRunner::forward(std::span<const std::vector<std::int32_t>> tokens, 
 std::unique_ptr<Runner> make_kernel_runner(const Device& device,
                                            std::shared_ptr<const Weights> weights,
                                            const RunnerOptions& options,
-                                           const KernelNumbers& numbers) {
+                                           const KernelNumbers& numbers,
+                                           std::shared_ptr<comm::Communicator> comm) {
   require(options.kv.has_value(), ErrorKind::kInvalidArgument,
           "model: kernels keep rows as bf16, fp8 or nvfp4; rows that are not rounded are for the "
           "float64 runner (--device reference)");
   require(options.index != IndexFormat::kBf16, ErrorKind::kInvalidArgument,
           "model: kernels keep the indexer's keys as fp8 or fp4; bf16 is for the float64 runner "
           "(--device reference)");
-  return std::make_unique<KernelRunner>(device, std::move(weights), options, numbers);
+  const Share& share = weights->share();
+  const std::int64_t rank = comm == nullptr ? 0 : comm->rank();
+  const std::int64_t world = comm == nullptr ? 1 : comm->size();
+  require(rank == share.rank && world == share.world, ErrorKind::kInvalidArgument,
+          "model: the weights are those of rank {} of {}, the runner is rank {} of {}; expected "
+          "weights of the same rank",
+          share.rank, share.world, rank, world);
+  return std::make_unique<KernelRunner>(device, std::move(weights), options, numbers,
+                                        std::move(comm));
 }
 
 }  // namespace tilewright::model

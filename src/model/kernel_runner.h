@@ -3,6 +3,7 @@
 
 #include "tilewright/device.h"
 
+#include "comm/communicator.h"
 #include "model/kernel_step.h"
 #include "model/model.h"
 
@@ -17,11 +18,20 @@ namespace tilewright::model {
 /// Numbers  streams, queries and inputs of products bf16, results of sub-layers, sums and the
 ///          inputs of norms and of compressors fp32 (docs/06-deepseek-v4.md has what each costs)
 /// Stages   those of a reference file that the kernels store: cache rows as bytes
-/// Errors   InvalidArgument if options.kv is nothing, or a size does not suit a kernel; Unsupported
-///          on a device without the kernels; OutOfMemory; DeviceError
+/// Ranks    weights of a share need `comm`, with the ranks of that share. Every rank has a runner
+///          of its own, of its weights and the same options, and all are called alike, with the
+///          tokens of all sequences: each does its part, and all return the same logits, so that
+///          all continue with the same tokens. With experts in parallel sequences are divided in
+///          their order (rank_range()). Stages are those of the rank's heads; with experts in
+///          parallel there are none (Unsupported)
+/// Errors   InvalidArgument if options.kv is nothing, a size does not suit a kernel, or the ranks
+///          are others than those that share the weights; Unsupported on a device without the
+///          kernels; OutOfMemory; DeviceError, also for a rank that failed: its error is told to
+///          the others
 std::unique_ptr<Runner> make_kernel_runner(const Device& device,
                                            std::shared_ptr<const Weights> weights,
                                            const RunnerOptions& options,
-                                           const KernelNumbers& numbers = {});
+                                           const KernelNumbers& numbers = {},
+                                           std::shared_ptr<comm::Communicator> comm = nullptr);
 
 }  // namespace tilewright::model

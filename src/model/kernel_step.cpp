@@ -4,6 +4,7 @@
 #include "model/weight_source.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace tilewright::model {
@@ -46,9 +47,14 @@ std::int64_t elem_bytes(DType dtype) {
 
 }  // namespace
 
+std::int64_t StepTokens::of_experts() const noexcept {
+  return of_ranks.empty() ? own
+                          : std::accumulate(of_ranks.begin(), of_ranks.end(), std::int64_t{0});
+}
+
 Activations::Activations(const Device& device, const Config& c, const ModelArrays& model,
                          const KernelMemory& memory, const KernelNumbers& numbers,
-                         std::int64_t tokens)
+                         std::int64_t tokens, std::int64_t expert_tokens)
     : inputs(device, 2 * memory.num_sequences + 1 + tokens),
       positions(device, tokens),
       slots(device, tokens),
@@ -69,9 +75,11 @@ Activations::Activations(const Device& device, const Config& c, const ModelArray
       attended(device, tokens * c.heads * c.head_dim),
       lse(device, tokens * c.heads),
       grouped(device, tokens * c.o_groups * c.o_rank),
-      result(device, tokens * c.hidden * elem_bytes(numbers.sub_layer)),
-      shared_result(device, tokens * c.hidden * elem_bytes(numbers.sub_layer)),
-      router_logits(device, tokens * stacked_rows(c.experts)),
+      result(device, 2 * tokens * c.hidden * elem_bytes(numbers.sub_layer)),
+      gathered(device, expert_tokens * c.hidden),
+      gathered_ids(device, expert_tokens),
+      partial(device, expert_tokens * c.hidden * elem_bytes(numbers.sub_layer)),
+      router_logits(device, std::max(tokens, expert_tokens) * stacked_rows(c.experts)),
       rope_plain(rope_array(device, {.theta = c.rope_theta}, memory.max_tokens)),
       rope_yarn(rope_array(device, yarn_rope(c), memory.max_tokens)),
       rope_positions(memory.max_tokens),
@@ -83,15 +91,17 @@ Activations::Activations(const Device& device, const Config& c, const ModelArray
 
 KernelStep::KernelStep(const Device& device, const Config& config, const ModelArrays& model,
                        const KernelMemory& memory, const KernelNumbers& numbers,
-                       const Activations& at, std::int64_t tokens)
+                       const Activations& at, const StepTokens& tokens, const StepRanks& ranks)
     : config_(config),
       numbers_(numbers),
-      tokens_(tokens),
-      embedding_(device, {tokens, config.hidden, config.vocab, numbers.streams}),
+      step_tokens_(tokens),
+      ranks_(ranks),
+      tokens_(tokens.own),
+      embedding_(device, {tokens_, config.hidden, config.vocab, numbers.streams}),
       inverse_rope_(device) {
   for (const Connection kind : {kFirst, kOneResult, kTwoResults, kHeadOneResult, kHeadTwoResults}) {
     connections_.emplace_back(
-        device, HyperConnectionProblem{.tokens = tokens,
+        device, HyperConnectionProblem{.tokens = tokens_,
                                        .hidden = config.hidden,
                                        .stream_dtype = numbers.streams,
                                        .has_merge = kind != kFirst,
@@ -104,7 +114,7 @@ KernelStep::KernelStep(const Device& device, const Config& config, const ModelAr
                                        .norm_eps = config.norm_eps});
   }
   for (const LayerArrays& layer : model.layers) {
-    q_norm_.emplace_back(device, RmsNormProblem{.rows = tokens,
+    q_norm_.emplace_back(device, RmsNormProblem{.rows = tokens_,
                                                 .cols = config.q_rank,
                                                 .x_dtype = DType::kF32,
                                                 .x_stride = layer.input.width(),
@@ -126,21 +136,26 @@ KernelStep::Layer KernelStep::make_layer(const LayerArrays& a) const {
   std::vector<ProjectionRun> groups;
   for (const Projection& group : a.wo_a)
     groups.emplace_back(group, tokens_, DType::kBF16, c.heads * c.head_dim, c.o_groups * c.o_rank);
-  const MoeProblem routed = {.tokens = tokens_,
-                             .topk = c.experts_per_token,
-                             .routing = a.router_table ? MoeRouting::kHash : MoeRouting::kLogits,
-                             .score = MoeScore::kSqrtSoftplus,
-                             .has_bias = a.router_bias.has_value(),
-                             .route_scale = c.routed_scale,
-                             .vocab = a.router_table ? c.vocab : 0,
-                             .logits_stride = a.router.width(),
-                             .swiglu_limit = c.swiglu_limit,
-                             .out_dtype = numbers_.sub_layer};
+  const std::int64_t expert_tokens = step_tokens_.of_experts();
+  const bool is_divided = ranks_.divides_experts();
+  const MoeProblem routed = {
+      .tokens = expert_tokens,
+      .topk = c.experts_per_token,
+      .routing = a.router_table ? MoeRouting::kHash : MoeRouting::kLogits,
+      .score = MoeScore::kSqrtSoftplus,
+      .has_bias = a.router_bias.has_value(),
+      .route_scale = c.routed_scale,
+      .vocab = a.router_table ? c.vocab : 0,
+      .logits_stride = a.router.width(),
+      .swiglu_limit = c.swiglu_limit,
+      .out_dtype = numbers_.sub_layer,
+      .all_experts = is_divided ? c.experts : 0,
+      .first_expert = is_divided ? rank_range(ranks_.share, c.experts).first : 0};
   Layer layer = {ProjectionRun(a.input, tokens_, DType::kF32),
                  ProjectionRun(a.query, tokens_, DType::kBF16),
                  std::move(groups),
                  ProjectionRun(a.wo_b, tokens_, numbers_.sub_layer, 0, c.hidden),
-                 ProjectionRun(a.router, tokens_, DType::kF32),
+                 ProjectionRun(a.router, expert_tokens, DType::kF32),
                  Moe(a.experts, routed),
                  std::nullopt};
   if (a.shared)

@@ -5,6 +5,7 @@
 #include "tilewright/hyper_connection.h"
 #include "tilewright/sparse_attention.h"
 
+#include "comm/communicator.h"
 #include "model/kernel_memory.h"
 #include "model/kernel_stages.h"
 
@@ -22,10 +23,36 @@ struct KernelNumbers {
   DType sub_layer = DType::kF32;  ///< results of attention and of the experts
 };
 
-/// The device memory of a step of at most `tokens` tokens.
+/// How many tokens a step has.
+struct StepTokens {
+  std::int64_t own = 0;  ///< of this rank
+  /// Of every rank, where the experts are divided; else empty.
+  std::vector<std::int64_t> of_ranks = {};
+
+  /// Those that come to the experts of this rank.
+  std::int64_t of_experts() const noexcept;
+  auto operator<=>(const StepTokens&) const = default;
+};
+
+/// The other ranks of a step, and what is divided among all.
+struct StepRanks {
+  comm::Communicator* comm = nullptr;  ///< null: there are none
+  Share share = {};
+
+  bool divides_experts() const noexcept {
+    return comm != nullptr && share.scheme == Scheme::kExpertParallel;
+  }
+  bool divides_heads() const noexcept {
+    return comm != nullptr && share.scheme == Scheme::kTensorParallel;
+  }
+};
+
+/// The device memory of a step of at most `tokens` tokens of this rank, and of `expert_tokens` of
+/// all ranks where the experts are divided, else 0.
 struct Activations {
   Activations(const Device& device, const Config& config, const ModelArrays& model,
-              const KernelMemory& memory, const KernelNumbers& numbers, std::int64_t tokens);
+              const KernelMemory& memory, const KernelNumbers& numbers, std::int64_t tokens,
+              std::int64_t expert_tokens = 0);
 
   IntArray inputs;  ///< offsets [sequences + 1], starts [sequences], ids [tokens]
   IntArray positions, slots;
@@ -39,8 +66,11 @@ struct Activations {
   FloatArray input;  ///< results of LayerArrays::input
   Bf16Array q_a, query, attended;
   FloatArray lse;
-  Bf16Array grouped;  ///< after wo_a
-  ByteArray result, shared_result;
+  Bf16Array grouped;   ///< after wo_a
+  ByteArray result;    ///< of a sub-layer; behind its rows those of the shared expert of its own
+  Bf16Array gathered;  ///< the experts' input of all ranks
+  IntArray gathered_ids;
+  ByteArray partial;  ///< what the experts of this rank add to the tokens of all
   FloatArray router_logits;
   FloatArray rope_plain, rope_yarn;  ///< of window layers, of the others
   std::int64_t rope_positions;
@@ -69,7 +99,7 @@ class KernelStep {
  public:
   KernelStep(const Device& device, const Config& config, const ModelArrays& model,
              const KernelMemory& memory, const KernelNumbers& numbers, const Activations& at,
-             std::int64_t tokens);
+             const StepTokens& tokens, const StepRanks& ranks = {});
 
   std::int64_t tokens() const noexcept { return tokens_; }
   std::size_t workspace_bytes() const noexcept { return workspace_bytes_; }
@@ -104,6 +134,12 @@ class KernelStep {
   void attend(Call& call, std::int64_t layer) const;
   void project_output(const Call& call, std::int64_t layer) const;
   void experts(const Call& call, std::int64_t layer) const;
+  void* shared_result(const Call& call) const;
+  /// Exchanges with the other ranks: nothing to do without them.
+  void gather_ids(const Call& call) const;
+  void gather_experts_input(const Call& call) const;
+  void scatter_experts_result(const Call& call) const;
+  void add_up_ranks(const Call& call, std::int64_t results) const;
   void choose_entries(Call& call, std::int64_t layer) const;
   void streams(const Call& call, const char* name, std::int64_t layer) const;
   void sub_layer_input(const Call& call, const std::string& name, std::int64_t layer) const;
@@ -111,7 +147,9 @@ class KernelStep {
 
   const Config& config_;
   KernelNumbers numbers_;
-  std::int64_t tokens_;
+  StepTokens step_tokens_;
+  StepRanks ranks_;
+  std::int64_t tokens_;  // of this rank
   HyperEmbedding embedding_;
   std::vector<HyperConnection> connections_;  // by Connection
   std::vector<RmsNorm> q_norm_;               // by width of the input

@@ -24,6 +24,7 @@ void KernelStep::run(const StepContext& context, void* workspace) const {
                   .streams = call.at().streams.get(),
                   .stream = context.stream});
   lists(call);
+  gather_ids(call);
   bool had_two = false;
   for (std::int64_t i = 0; i < config_.num_layers(); ++i) {
     const LayerArrays& layer = call.arrays(i);
@@ -103,7 +104,7 @@ void KernelStep::connect(const Call& call, Connection kind, const HyperArrays& w
                           .merged = at.streams.get(),
                           .mix_before = at.mix.get(),
                           .result = at.result.get(),
-                          .second_result = at.shared_result.get(),
+                          .second_result = shared_result(call),
                           .mix_weight = weights.fn.get(),
                           .mix_bias = weights.base.get(),
                           .mix_scale = weights.scale.get(),
@@ -251,6 +252,7 @@ void KernelStep::project_output(const Call& call, std::int64_t i) const {
                       at.grouped.get() + group * config_.o_rank, call.workspace, call.stream());
   }
   layer.wo_b.run(at.grouped.get(), at.result.get(), call.workspace, call.stream());
+  add_up_ranks(call, 1);
   if (call.tap() == nullptr) return;
   const TappedRows turned = {at.attended.get() + config_.head_dim - config_.rope_dim,
                              DType::kBF16,
@@ -265,28 +267,33 @@ void KernelStep::experts(const Call& call, std::int64_t i) const {
   Activations& at = call.at();
   const LayerArrays& arrays = call.arrays(i);
   const Layer& layer = layers_[static_cast<std::size_t>(i)];
-  layer.router.run(at.normed.get(), at.router_logits.get(), call.workspace, call.stream());
+  const bool is_divided = ranks_.divides_experts();
+  gather_experts_input(call);
+  const std::uint16_t* const x = is_divided ? at.gathered.get() : at.normed.get();
+  layer.router.run(x, at.router_logits.get(), call.workspace, call.stream());
   const MoeArguments arguments = {
-      .x = at.normed.get(),
+      .x = x,
       .logits = at.router_logits.get(),
       .bias = arrays.router_bias ? arrays.router_bias->get() : nullptr,
-      .token_ids = call.context.ids(),
+      .token_ids = is_divided ? at.gathered_ids.get() : call.context.ids(),
       .table = arrays.router_table ? arrays.router_table->get() : nullptr,
-      .out = at.result.get(),
+      .out = is_divided ? at.partial.get() : at.result.get(),
       .workspace = call.workspace,
       .stream = call.stream()};
   layer.experts.run(arguments);
+  scatter_experts_result(call);
   if (call.tap() != nullptr) tap_routing(call, i, arguments);
   if (layer.shared)
     layer.shared->run({.x = at.normed.get(),
                        .ids = at.zeros.get(),
                        .weights = at.ones.get(),
-                       .out = at.shared_result.get(),
+                       .out = shared_result(call),
                        .workspace = call.workspace,
                        .stream = call.stream()});
+  add_up_ranks(call, layer.shared ? 2 : 1);
   if (call.tap() == nullptr) return;
   const TappedRows routed = {at.result.get(), numbers_.sub_layer, {config_.hidden}};
-  const TappedRows shared = {at.shared_result.get(), numbers_.sub_layer, {config_.hidden}};
+  const TappedRows shared = {shared_result(call), numbers_.sub_layer, {config_.hidden}};
   call.tap()->sum_of_rows("moe_out", i, routed, layer.shared ? &shared : nullptr);
 }
 

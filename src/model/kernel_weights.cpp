@@ -98,15 +98,16 @@ class ExpertSources {
   MoeWeightsSource list_;
 };
 
-tilewright::MoeWeights routed_experts(const Device& device, const FfnWeights& ffn) {
+tilewright::MoeWeights routed_experts(const Device& device, const FfnWeights& ffn, bool is_apart) {
   ExpertSources sources;
   for (const ExpertWeights& expert : ffn.experts) sources.add(expert, false);
-  if (has_format_of_experts(ffn)) sources.add(*ffn.shared, true);
+  if (has_format_of_experts(ffn) && !is_apart) sources.add(*ffn.shared, true);
   return sources.prepare(device);
 }
 
-std::optional<tilewright::MoeWeights> shared_expert(const Device& device, const FfnWeights& ffn) {
-  if (!ffn.shared || has_format_of_experts(ffn)) return std::nullopt;
+std::optional<tilewright::MoeWeights> shared_expert(const Device& device, const FfnWeights& ffn,
+                                                    bool is_apart) {
+  if (!ffn.shared || (has_format_of_experts(ffn) && !is_apart)) return std::nullopt;
   ExpertSources sources;
   sources.add(*ffn.shared, false);
   return sources.prepare(device);
@@ -131,7 +132,7 @@ Bf16Array to_bf16_array(const Device& device, const Vector& values) {
 }
 
 LayerArrays::LayerArrays(const Device& device, const Config& config, std::int64_t layer,
-                         const LayerWeights& w)
+                         const LayerWeights& w, bool has_shared_apart)
     : kind(config.kind(layer)),
       attn_norm(to_bf16_array(device, w.attn_norm)),
       ffn_norm(to_bf16_array(device, w.ffn_norm)),
@@ -150,8 +151,8 @@ LayerArrays::LayerArrays(const Device& device, const Config& config, std::int64_
       index_compressor(
           compressor_arrays(device, w.attn.indexer ? &w.attn.indexer->compressor : nullptr)),
       router(device, {all_rows(w.ffn.gate)}),
-      experts(routed_experts(device, w.ffn)),
-      shared(shared_expert(device, w.ffn)) {
+      experts(routed_experts(device, w.ffn, has_shared_apart)),
+      shared(shared_expert(device, w.ffn, has_shared_apart)) {
   if (!w.ffn.bias.empty()) router_bias.emplace(to_array(device, w.ffn.bias));
   if (!w.ffn.tid2eid.empty())
     router_table.emplace(device, std::span<const std::int32_t>(w.ffn.tid2eid));
@@ -162,15 +163,19 @@ ModelArrays::ModelArrays(const Device& device, const Weights& weights, const Loa
       norm(to_bf16_array(device, weights.norm)),
       hc_head(hyper_arrays(device, weights.hc_head)),
       head(device, {all_rows(weights.head)}) {
-  for (std::int64_t i = 0; i < weights.config().num_layers(); ++i) {
+  const Share& share = weights.share();
+  const Config config = rank_config(share, weights.config());
+  const bool has_shared_apart = share.world > 1 && share.scheme == Scheme::kExpertParallel;
+  for (std::int64_t i = 0; i < config.num_layers(); ++i) {
     if (on_load) on_load(i);
     try {
-      layers.emplace_back(device, weights.config(), i, weights.layers[static_cast<std::size_t>(i)]);
+      layers.emplace_back(device, config, i, weights.layers[static_cast<std::size_t>(i)],
+                          has_shared_apart);
     } catch (const Error& error) {
       throw Error(error.kind(), fmt::format("{}: layer {}: {}", weights.source(), i, error.what()));
     }
   }
-  if (on_load) on_load(weights.config().num_layers());
+  if (on_load) on_load(config.num_layers());
 }
 
 }  // namespace tilewright::model

@@ -6,6 +6,7 @@
 
 #include "model/model.h"
 #include "model/projection.h"
+#include "model/share.h"
 #include "model/weights.h"
 
 #include <memory>
@@ -58,8 +59,9 @@ struct InputColumns {
 };
 
 struct LayerArrays {
+  /// `has_shared_apart`: the shared expert is one of its own whatever its format.
   LayerArrays(const Device& device, const Config& config, std::int64_t layer,
-              const LayerWeights& weights);
+              const LayerWeights& weights, bool has_shared_apart = false);
 
   LayerKind kind;
   Bf16Array attn_norm, ffn_norm, q_norm, kv_norm;
@@ -80,7 +82,7 @@ struct LayerArrays {
 };
 
 struct ModelArrays {
-  /// `on_load` is told of the number of layers that are there, also of none.
+  /// Of the weights' share. `on_load` is told of the number of layers that are there, also of none.
   ModelArrays(const Device& device, const Weights& weights, const LoadSink& on_load = {});
 
   Bf16Array embed, norm;

@@ -116,6 +116,15 @@ LocalSizes local_sizes(const Share& share, const Config& c) {
           rank_range(share, c.vocab)};
 }
 
+Config rank_config(const Share& share, const Config& config) {
+  const LocalSizes local = local_sizes(share, config);
+  Config part = config;
+  part.heads = local.heads;
+  part.o_groups = local.o_groups;
+  part.inter = local.inter;
+  return part;
+}
+
 void check_share(const Share& share, const Config& config) {
   constexpr ErrorKind kInvalid = ErrorKind::kInvalidArgument;
   require(share.world >= 1 && share.rank >= 0 && share.rank < share.world, kInvalid,

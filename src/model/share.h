@@ -84,6 +84,9 @@ struct LocalSizes {
 };
 LocalSizes local_sizes(const Share& share, const Config& config);
 
+/// The model as the operators of a rank see it: Config with the rank's heads, o_groups and inter.
+Config rank_config(const Share& share, const Config& config);
+
 /// Errors   InvalidArgument with what would be possible: a rank outside the world, more ranks than
 ///          experts, a world that does not divide groups, vocabulary or the columns of experts, or
 ///          not into parts that blocks of 128 x 128 allow

@@ -4,6 +4,7 @@
 #include "tests/cli/run_tool.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 
@@ -103,6 +104,48 @@ TEST(GenerateTool, Errors) {
   EXPECT_THAT(run_tool("generate -p a --model /nonexistent --device reference").err,
               HasSubstr("/nonexistent/config.json"));
   EXPECT_THAT(run_tool("generate -p a --top-p 0 --device reference").err, HasSubstr("top_p = 0"));
+}
+
+TEST(GenerateTool, SimulatedRanksWriteWhatOneWrites) {
+  const auto tokens = [](const std::string& ranks) {
+    const auto run =
+        run_tool("--json --device sim:h200 generate -p a -p '#' --max-tokens 2" + ranks);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return run.parsed()["sequences"];
+  };
+  const json alone = tokens("");
+  EXPECT_EQ(tokens(" --gpus 2 --parallel expert"), alone);
+  EXPECT_EQ(tokens(" --gpus 2"), alone);
+}
+
+// Processes that all fail, as they find no such GPU: within seconds, with their reason.
+TEST(GenerateTool, RanksThatFailEndAll) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto run = run_tool("generate -p a --gpus 3 --device cuda", "CUDA_VISIBLE_DEVICES=''");
+  EXPECT_EQ(run.status, 1);
+  EXPECT_EQ(run.out, "");
+  EXPECT_THAT(run.err, HasSubstr("no usable GPU"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+}
+
+TEST(GenerateTool, RanksThatCannotBe) {
+  const auto err = [](const std::string& arguments, const std::string& variables = "") {
+    const auto run = run_tool("generate -p a " + arguments, variables);
+    EXPECT_NE(run.status, 0);
+    return run.err;
+  };
+  EXPECT_THAT(err("--gpus 2 --device reference"), HasSubstr("runs on one rank; leave it out"));
+  EXPECT_THAT(err("--gpus 2 --device cuda:0"), HasSubstr("say --device cuda"));
+  EXPECT_THAT(err("--gpus 4 --device sim:h200"),
+              HasSubstr("4 ranks cannot split the tensors of this model (o_groups 2,"));
+  EXPECT_THAT(err("--gpus 9 --parallel expert --device sim:h200"),
+              HasSubstr("9 ranks share 8 experts; expected at most as many"));
+  EXPECT_THAT(err("--gpus 2", "RANK=0 WORLD_SIZE=4"),
+              HasSubstr("--gpus 2: torchrun has started 4 processes"));
+  EXPECT_THAT(err("--parallel expert", "RANK=7 WORLD_SIZE=4"),
+              HasSubstr("expected a rank from 0 to 3"));
+  EXPECT_THAT(err("--gpus 2 --device sim:h200 --trace " + kGolden),
+              HasSubstr("--trace compares the stages of one rank"));
 }
 
 TEST(EvalTool, BitsPerByteOfEveryChunk) {

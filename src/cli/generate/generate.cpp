@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "cli/generate/ranks.h"
 #include "cli/generate/trace.h"
 #include "cli/tool/model_options.h"
 #include "cli/tool/terminal_text.h"
@@ -21,6 +22,7 @@ using nlohmann::json;
 
 struct GenerateArgs {
   ModelArgs model;
+  RankArgs ranks;
   std::vector<std::string> prompts, prompt_files;
   std::string chat, system;
   model::GenerateOptions options;
@@ -150,7 +152,12 @@ void print_rates(const json& report, const Style& style) {
                                 report["runner"].get<std::string>())));
 }
 
-void run_prompts(const GenerateArgs& args, const Context& context) {
+void run_prompts(const GenerateArgs& args, Context& context) {
+  if (!begin_ranks(args.ranks, context)) return;
+  require(args.options.max_seconds == 0 || !are_processes(args.ranks), ErrorKind::kInvalidArgument,
+          "--max-seconds {:g}: ranks that are processes would each stop by a clock of their own; "
+          "use --max-tokens",
+          args.options.max_seconds);
   const Tokenizer tokenizer = open_tokenizer(args.model, model_config(args.model));
   const auto prompts = read_prompts(args, tokenizer);
   std::vector<std::vector<std::int32_t>> tokens;
@@ -160,10 +167,8 @@ void run_prompts(const GenerateArgs& args, const Context& context) {
     longest = std::max(longest, prompt.tokens.size());
   }
   const auto max_tokens = static_cast<std::int64_t>(longest) + args.options.max_tokens;
-  const auto runner_formats = runner_options(args.model, max_tokens);
-  require_room(context.device, args.model, runner_formats, std::ssize(prompts));
-  const auto runner =
-      make_runner(context.device, open_weights(args.model), runner_formats, std::ssize(prompts));
+  const auto runner = make_rank_runner(args.ranks, args.model, context,
+                                       runner_options(args.model, max_tokens), std::ssize(prompts));
   model::GenerateOptions options = args.options;
   options.prefill_chunk = args.model.prefill_chunk;
   if (!args.ignores_end) options.ends = end_tokens(model_config(args.model), tokenizer);
@@ -227,6 +232,7 @@ void add_generate(CLI::App& app, Context& context) {
       ->needs("--chat")
       ->type_name("TEXT");
   add_model_options(*command, args->model);
+  add_rank_options(*command, args->ranks);
   add_sampling_options(*command, *args);
   command->add_flag("--quiet,-q", args->is_quiet, "the text alone, no rates");
   add_trace_options(*command, args->trace);
@@ -235,9 +241,13 @@ void add_generate(CLI::App& app, Context& context) {
       "For example:\n"
       "  tilewright generate -p 'The kernel ' --max-tokens 100 --temperature 0.7 --seed 1\n"
       "  tilewright generate --model V4/ -f a.txt -f b.txt --kv nvfp4 --device cuda\n"
+      "  tilewright generate --model V4/ -f a.txt -f b.txt --gpus 2 --parallel expert\n"
       "  tilewright generate --model V4/ --trace reference.safetensors --device reference");
   command->callback([args, &context] {
     if (!args->trace.file.empty()) {
+      require(args->ranks.gpus <= 1, ErrorKind::kInvalidArgument,
+              "--gpus {}: --trace compares the stages of one rank; leave one of them out",
+              args->ranks.gpus);
       run_trace(args->trace, args->model, context);
     } else {
       run_prompts(*args, context);

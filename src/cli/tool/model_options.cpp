@@ -86,10 +86,13 @@ model::Config model_config(const ModelArgs& args) {
   return model::synthetic_config(args.synthetic, args.layers);
 }
 
-std::shared_ptr<const model::Weights> open_weights(const ModelArgs& args) {
-  if (!args.synthetic.empty()) return model::synthetic_weights({.config = model_config(args)});
-  return std::make_shared<model::Weights>(args.folder,
-                                          model::expert_format_by_name(args.experts).value());
+std::shared_ptr<const model::Weights> open_weights(const ModelArgs& args,
+                                                   const model::Share& share) {
+  if (!args.synthetic.empty())
+    return model::synthetic_weights({.config = model_config(args), .share = share});
+  const auto experts = model::expert_format_by_name(args.experts).value();
+  return std::make_shared<model::Weights>(
+      args.folder, model::WeightsOptions{.experts = experts, .share = share});
 }
 
 Tokenizer open_tokenizer(const ModelArgs& args, const model::Config& config) {
@@ -172,8 +175,15 @@ class LoadReport {
 
 constexpr std::int64_t kStepTokens = 256;  // what a runner takes at once
 
+// Ranks with experts in parallel divide the sequences, and have one more that is idle.
+bool is_divided(const model::Share& share) {
+  return share.world > 1 && share.scheme == model::Scheme::kExpertParallel;
+}
+
+// `step.sequences`: of all ranks.
 // Errors   OutOfMemory with what would fit
 void require_memory(const Device& device, const std::string& source, model::StepShape step) {
+  if (is_divided(step.share)) step.sequences = rank_range(step.share, step.sequences).count + 1;
   step.tokens = std::min(kStepTokens, step.sequences * step.options.max_tokens);
   const std::string problem = model::memory_problem(
       device, {.step = std::move(step)}, static_cast<std::int64_t>(device.memory_bytes()));
@@ -182,18 +192,28 @@ void require_memory(const Device& device, const std::string& source, model::Step
 
 }  // namespace
 
-void require_room(const std::string& spec, const ModelArgs& args, const RunnerOptions& options,
-                  std::int64_t sequences) {
-  if (args.synthetic.empty() || is_reference(spec)) return;
-  require_memory(Device::open(asked_device(spec)), args.synthetic,
-                 {.config = model_config(args), .options = options, .sequences = sequences});
+void require_room(const Device& device, const ModelArgs& args, const RunnerOptions& options,
+                  std::int64_t sequences, const model::Share& share) {
+  if (args.synthetic.empty()) return;
+  const model::Config config = model_config(args);
+  check_share(share, config);
+  require_memory(device, args.synthetic,
+                 {.config = config, .share = share, .options = options, .sequences = sequences});
 }
 
 std::unique_ptr<model::Runner> make_runner(const std::string& spec,
                                            std::shared_ptr<const model::Weights> weights,
                                            const RunnerOptions& options, std::int64_t sequences) {
   if (is_reference(spec)) return model::make_reference_runner(std::move(weights), options);
-  const Device device = Device::open(asked_device(spec));
+  return make_device_runner(Device::open(asked_device(spec)), std::move(weights), options,
+                            sequences);
+}
+
+std::unique_ptr<model::Runner> make_device_runner(const Device& device,
+                                                  std::shared_ptr<const model::Weights> weights,
+                                                  const RunnerOptions& options,
+                                                  std::int64_t sequences,
+                                                  std::shared_ptr<comm::Communicator> comm) {
   RunnerOptions with_report = options;
   with_report.on_load = [report = std::make_shared<LoadReport>(weights->config().num_layers())](
                             std::int64_t done) { (*report)(done); };
@@ -204,7 +224,7 @@ std::unique_ptr<model::Runner> make_runner(const std::string& spec,
                   .experts = experts.value_or(NumberFormat::kBf16),
                   .options = options,
                   .sequences = sequences});
-  return model::make_kernel_runner(device, std::move(weights), with_report);
+  return model::make_kernel_runner(device, std::move(weights), with_report, {}, std::move(comm));
 }
 
 }  // namespace tilewright::cli

@@ -4,6 +4,7 @@
 #include "tilewright/tokenizer.h"
 
 #include "cli/tool/command.h"
+#include "comm/communicator.h"
 #include "model/model.h"
 
 #include <cstdint>
@@ -32,9 +33,11 @@ model::RunnerOptions runner_options(const ModelArgs& args, std::int64_t max_toke
 model::Config model_config(const ModelArgs& args);
 /// Refuses synthetic weights for which the device has no room, before they are drawn.
 /// Errors   as make_runner
-void require_room(const std::string& spec, const ModelArgs& args,
-                  const model::RunnerOptions& options, std::int64_t sequences);
-std::shared_ptr<const model::Weights> open_weights(const ModelArgs& args);
+void require_room(const Device& device, const ModelArgs& args, const model::RunnerOptions& options,
+                  std::int64_t sequences, const model::Share& share = {});
+/// All weights, or those of a rank.
+std::shared_ptr<const model::Weights> open_weights(const ModelArgs& args,
+                                                   const model::Share& share = {});
 
 /// The tokenizer.json of the model's folder; without one, bytes for a model of 256 tokens.
 /// Errors   as Tokenizer::open; InvalidArgument if it has not as many tokens as the model, or if
@@ -60,5 +63,11 @@ std::unique_ptr<model::Runner> make_runner(const std::string& spec,
                                            std::shared_ptr<const model::Weights> weights,
                                            const model::RunnerOptions& options,
                                            std::int64_t sequences = 1);
+/// The same on a device. `sequences`: of all ranks. `comm`: the other ranks, for weights of a
+/// share.
+std::unique_ptr<model::Runner> make_device_runner(
+    const Device& device, std::shared_ptr<const model::Weights> weights,
+    const model::RunnerOptions& options, std::int64_t sequences,
+    std::shared_ptr<comm::Communicator> comm = nullptr);
 
 }  // namespace tilewright::cli

@@ -138,13 +138,22 @@ std::int64_t step_memory(const Device& device, const StepShape& shape) {
       2 * (c.streams * c.hidden + 2 * c.hidden + c.q_rank + queries + local.heads * c.head_dim +
            local.o_groups * c.o_rank) +
       2 * 4 * c.hidden;
+  const std::int64_t world = shape.share.world;
+  std::int64_t gathered = world > 1 ? 4 * shape.sequences * c.vocab : 0;  // logits
+  if (world > 1 && shape.share.scheme == Scheme::kExpertParallel) {
+    // Input, ids and results of the experts, logits of the router and of the head, of all ranks.
+    gathered = 4 * shape.sequences * world * c.vocab +
+               shape.tokens * (world * (2 * c.hidden + 4 + 4 * c.hidden) +
+                               (world - 1) * 4 * stacked_rows(c.experts));
+  }
   const std::int64_t rope = 2 * shape.options.max_tokens * c.rope_dim * 4;
   std::size_t workspace = 0, indexer = 0;
   for (const NamedPlan& named : plan_model(device, shape)) {
     std::size_t& most = named.name == "indexer" ? indexer : workspace;
     most = std::max(most, named.plan.workspace_bytes);
   }
-  return shape.tokens * bytes_of_token + rope + static_cast<std::int64_t>(workspace + indexer);
+  return shape.tokens * bytes_of_token + gathered + rope +
+         static_cast<std::int64_t>(workspace + indexer);
 }
 
 std::string counted(std::int64_t count, const char* what) {

@@ -162,19 +162,23 @@ class Planner {
   }
 
   void experts() {
-    const MoeProblem routed = {.tokens = shape_.tokens,
+    // Where ranks divide the experts, the tokens of all come to those of each.
+    const bool is_divided =
+        shape_.share.world > 1 && shape_.share.scheme == Scheme::kExpertParallel;
+    const MoeProblem routed = {.tokens = shape_.tokens * (is_divided ? shape_.share.world : 1),
                                .topk = config_.experts_per_token,
                                .routing = MoeRouting::kLogits,
                                .score = MoeScore::kSqrtSoftplus,
                                .has_bias = true,
                                .route_scale = config_.routed_scale,
                                .swiglu_limit = config_.swiglu_limit,
-                               .out_dtype = DType::kF32};
-    // Routing over all experts; those of other ranks get no tokens here.
+                               .out_dtype = DType::kF32,
+                               .all_experts = is_divided ? config_.experts : 0,
+                               .first_expert = local_.experts.first};
     add("experts", [&] {
       return plan_moe(device_,
                       {.format = shape_.experts,
-                       .experts = config_.experts,
+                       .experts = local_.experts.count,
                        .hidden = config_.hidden,
                        .inter = local_.inter},
                       routed);

@@ -1,0 +1,245 @@
+#include "cli/generate/ranks.h"
+
+#include "base/env.h"
+#include "base/error.h"
+#include "comm/launcher.h"
+#include "comm/nccl.h"
+#include "model/ranked_runner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace tilewright::cli {
+
+namespace {
+
+constexpr ErrorKind kBadRanks = ErrorKind::kInvalidArgument;
+
+std::string device_asked_for(const Context& context) {
+  return context.device.empty() ? env_text("TILEWRIGHT_DEVICE") : context.device;
+}
+
+bool is_any_gpu(const std::string& device) {
+  return device.empty() || device == "auto" || device == "cuda";
+}
+
+model::Scheme scheme_of(const RankArgs& args) {
+  return args.parallel == "expert" ? model::Scheme::kExpertParallel
+                                   : model::Scheme::kTensorParallel;
+}
+
+// Of a launcher, if ranks are wanted; else one that nobody started.
+comm::Launch launch_of(const RankArgs& args) {
+  return args.parallel.empty() && args.gpus == 0 ? comm::Launch{} : comm::read_launch();
+}
+
+// One that was free a moment ago.
+int free_local_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  const bool is_found = ::bind(socket, reinterpret_cast<sockaddr*>(&address), length) == 0 &&
+                        ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) == 0;
+  ::close(socket);
+  require(is_found, ErrorKind::kDeviceError,
+          "ranks: no free port on 127.0.0.1; name one with TILEWRIGHT_RENDEZVOUS=HOST:PORT");
+  return ::ntohs(address.sin_port);
+}
+
+void set_variable(const char* name, const std::string& value) {
+  ::setenv(name, value.c_str(), 1);
+}
+
+// In the new process.
+void become_rank(int rank, int size, int port) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  for (const char* name : {"RANK", "LOCAL_RANK"}) set_variable(name, std::to_string(rank));
+  for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"})
+    set_variable(name, std::to_string(size));
+  set_variable("TILEWRIGHT_RENDEZVOUS", fmt::format("127.0.0.1:{}", port));
+}
+
+// Ends those that are left, gently first: they have heard from the failed one already, if they can.
+void end_processes(const std::vector<pid_t>& left) {
+  for (const int signal : {0, SIGTERM, SIGKILL}) {
+    if (signal != 0)
+      for (const pid_t process : left) ::kill(process, signal);
+    for (int i = 0; i < 20 && signal != SIGKILL; ++i) {
+      bool is_any_left = false;
+      for (const pid_t process : left) {
+        siginfo_t info{};
+        const int options = WEXITED | WNOHANG | WNOWAIT;
+        is_any_left |=
+            ::waitid(P_PID, static_cast<id_t>(process), &info, options) == 0 && info.si_pid == 0;
+      }
+      if (!is_any_left) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+  for (const pid_t process : left) ::waitpid(process, nullptr, 0);
+}
+
+// The first failure decides: a process that ends by itself has said why.
+int wait_for_ranks(std::vector<pid_t> processes) {
+  const std::size_t size = processes.size();
+  std::vector<pid_t> left = processes;
+  while (!left.empty()) {
+    int status = 0;
+    const pid_t ended = ::waitpid(-1, &status, 0);
+    if (std::erase(left, ended) == 0) continue;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
+    end_processes(left);
+    if (WIFEXITED(status)) return WEXITSTATUS(status);
+    const auto rank = std::find(processes.begin(), processes.end(), ended) - processes.begin();
+    fail(ErrorKind::kDeviceError, "ranks: rank {} of {} was ended by signal {} ({})", rank, size,
+         WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+  }
+  return 0;
+}
+
+void be_silent() {
+  if (std::freopen("/dev/null", "w", stdout) == nullptr)
+    fail(ErrorKind::kInternal, "ranks: /dev/null cannot be opened");
+}
+
+std::unique_ptr<model::Runner> make_process_runner(const RankArgs& args, const ModelArgs& model,
+                                                   const comm::Launch& launch,
+                                                   const std::string& device,
+                                                   const model::RunnerOptions& options,
+                                                   std::int64_t sequences) {
+  const model::Share share = {scheme_of(args), launch.rank, launch.size};
+  auto rendezvous = std::make_unique<comm::Rendezvous>(launch);
+  try {
+    const Device gpu =
+        Device::open(is_any_gpu(device) ? fmt::format("cuda:{}", launch.local_rank) : device);
+    require(!gpu.is_simulated(), ErrorKind::kUnsupported,
+            "ranks: {} processes on {}; simulated ranks are threads of one process: leave out {}, "
+            "and say --gpus {}",
+            launch.size, gpu.spec(), launch.started_by, launch.size);
+    require_room(gpu, model, options, sequences, share);
+    auto weights = open_weights(model, share);
+    const std::shared_ptr<comm::Communicator> comm =
+        comm::make_nccl_communicator(gpu, std::move(rendezvous));
+    try {
+      return make_device_runner(gpu, std::move(weights), options, sequences, comm);
+    } catch (const std::exception& error) {
+      comm->tell_failure(error.what());
+      throw;
+    }
+  } catch (const std::exception& error) {
+    if (rendezvous) rendezvous->tell_failure(error.what());
+    throw;
+  }
+}
+
+// Simulated ranks.
+std::unique_ptr<model::Runner> make_thread_runner(const RankArgs& args, const ModelArgs& model,
+                                                  const Device& device,
+                                                  const model::RunnerOptions& options,
+                                                  std::int64_t sequences) {
+  std::vector<std::shared_ptr<const model::Weights>> weights;
+  for (int rank = 0; rank < args.gpus; ++rank) {
+    const model::Share share = {scheme_of(args), rank, args.gpus};
+    require_room(device, model, options, sequences, share);
+    weights.push_back(open_weights(model, share));
+  }
+  return model::make_ranked_runner(device, weights, options);
+}
+
+}  // namespace
+
+void add_rank_options(CLI::App& command, RankArgs& args) {
+  command
+      .add_option("--gpus", args.gpus,
+                  "so many of this host, each a process; with --device sim:... so many simulated "
+                  "ranks")
+      ->check(quiet(CLI::Range(1, 64)))
+      ->type_name("N");
+  command
+      .add_option("--parallel", args.parallel,
+                  "what ranks divide; expert: sequences and experts, for throughput; tensor: heads "
+                  "and matrices, for one sequence (the default of --gpus). Also for processes that "
+                  "torchrun, mpirun or srun has started")
+      ->check(quiet(CLI::IsMember({"expert", "tensor"})))
+      ->type_name("expert|tensor");
+}
+
+bool start_rank_processes(int size, Context& context) {
+  const int port = free_local_port();
+  std::vector<pid_t> processes;
+  std::fflush(nullptr);
+  for (int rank = 0; rank < size; ++rank) {
+    const pid_t process = ::fork();
+    if (process == 0) {
+      become_rank(rank, size, port);
+      return true;
+    }
+    if (process > 0) {
+      processes.push_back(process);
+      continue;
+    }
+    end_processes(processes);
+    fail(ErrorKind::kOutOfMemory, "ranks: process {} of {} cannot be started", rank, size);
+  }
+  context.exit_status = wait_for_ranks(processes);
+  return false;
+}
+
+bool begin_ranks(const RankArgs& args, Context& context) {
+  const std::string device = device_asked_for(context);
+  require(args.gpus <= 1 || !is_reference(context.device), kBadRanks,
+          "--gpus {}: the float64 model (--device reference) runs on one rank; leave it out",
+          args.gpus);
+  const comm::Launch launch = launch_of(args);
+  if (launch.size > 1) {
+    require(args.gpus == 0 || args.gpus == launch.size, kBadRanks,
+            "--gpus {}: {} has started {} processes; start as many, or leave --gpus out", args.gpus,
+            launch.started_by, launch.size);
+    if (launch.rank != 0) be_silent();
+    return true;
+  }
+  if (args.gpus <= 1 || device.starts_with("sim:")) return true;
+  require(is_any_gpu(device), kBadRanks,
+          "--gpus {} --device {}: ranks take the GPUs 0 to {}; say --device cuda, and choose by "
+          "CUDA_VISIBLE_DEVICES",
+          args.gpus, device, args.gpus - 1);
+  if (!start_rank_processes(args.gpus, context)) return false;
+  if (comm::read_launch().rank != 0) be_silent();
+  return true;
+}
+
+bool are_processes(const RankArgs& args) {
+  return launch_of(args).size > 1;
+}
+
+std::unique_ptr<model::Runner> make_rank_runner(const RankArgs& args, const ModelArgs& model,
+                                                const Context& context,
+                                                const model::RunnerOptions& options,
+                                                std::int64_t sequences) {
+  const std::string device = device_asked_for(context);
+  const comm::Launch launch = launch_of(args);
+  if (launch.size > 1) return make_process_runner(args, model, launch, device, options, sequences);
+  if (args.gpus > 1)
+    return make_thread_runner(args, model, Device::open(device), options, sequences);
+  if (!is_reference(context.device)) require_room(Device::open(device), model, options, sequences);
+  return make_runner(context.device, open_weights(model), options, sequences);
+}
+
+}  // namespace tilewright::cli

@@ -1,0 +1,47 @@
+// What the ranks of a step exchange. docs/06-deepseek-v4.md has the scheme and the order of sums.
+#include "model/kernel_step.h"
+
+namespace tilewright::model {
+
+namespace {
+
+std::vector<std::int64_t> times(std::vector<std::int64_t> counts, std::int64_t factor) {
+  for (std::int64_t& count : counts) count *= factor;
+  return counts;
+}
+
+}  // namespace
+
+void* KernelStep::shared_result(const Call& call) const {
+  return call.at().result.get() + tokens_ * config_.hidden * bits_per_elem(numbers_.sub_layer) / 8;
+}
+
+// Layers routed by a table need the tokens themselves.
+void KernelStep::gather_ids(const Call& call) const {
+  if (!ranks_.divides_experts() || config_.hash_layers == 0) return;
+  ranks_.comm->all_gather(call.context.ids(), call.at().gathered_ids.get(),
+                          times(step_tokens_.of_ranks, sizeof(std::int32_t)), call.stream());
+}
+
+void KernelStep::gather_experts_input(const Call& call) const {
+  if (!ranks_.divides_experts()) return;
+  ranks_.comm->all_gather(call.at().normed.get(), call.at().gathered.get(),
+                          times(step_tokens_.of_ranks, 2 * config_.hidden), call.stream());
+}
+
+void KernelStep::scatter_experts_result(const Call& call) const {
+  if (!ranks_.divides_experts()) return;
+  ranks_.comm->reduce_scatter(call.at().partial.get(), call.at().result.get(),
+                              times(step_tokens_.of_ranks, config_.hidden), numbers_.sub_layer,
+                              call.stream());
+}
+
+// `results`: 2 with that of the shared expert, which stands behind the other: one exchange.
+void KernelStep::add_up_ranks(const Call& call, std::int64_t results) const {
+  if (!ranks_.divides_heads()) return;
+  void* const result = call.at().result.get();
+  ranks_.comm->all_reduce(result, result, results * tokens_ * config_.hidden, numbers_.sub_layer,
+                          call.stream());
+}
+
+}  // namespace tilewright::model

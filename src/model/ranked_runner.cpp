@@ -1,0 +1,52 @@
+#include "model/ranked_runner.h"
+
+#include "comm/thread_group.h"
+
+#include <utility>
+
+namespace tilewright::model {
+
+namespace {
+
+class RankedRunner final : public Runner {
+ public:
+  RankedRunner(const Device& device, const std::vector<std::shared_ptr<const Weights>>& weights,
+               const RunnerOptions& options)
+      : group_(static_cast<int>(weights.size())) {
+    RunnerOptions of_rank = options;
+    for (const auto& part : weights) {
+      const int rank = static_cast<int>(runners_.size());
+      runners_.push_back(make_kernel_runner(device, part, of_rank, {}, group_.join(rank, device)));
+      of_rank.on_load = {};
+    }
+  }
+
+  const Config& config() const override { return runners_[0]->config(); }
+  std::string description() const override { return runners_[0]->description(); }
+  void start(std::int64_t num_sequences) override {
+    for (const auto& runner : runners_) runner->start(num_sequences);
+  }
+  Logits forward(std::span<const std::vector<std::int32_t>> tokens, LogitRows rows) override {
+    runners_[0]->set_stage_sink(stage_sink());
+    Logits logits;
+    group_.run([&](int rank) {
+      Logits of_rank = runners_[comm::rank_idx(rank)]->forward(tokens, rows);
+      if (rank == 0) logits = std::move(of_rank);
+    });
+    return logits;
+  }
+
+ private:
+  comm::ThreadGroup group_;
+  std::vector<std::unique_ptr<Runner>> runners_;
+};
+
+}  // namespace
+
+std::unique_ptr<Runner> make_ranked_runner(
+    const Device& device, const std::vector<std::shared_ptr<const Weights>>& weights,
+    const RunnerOptions& options) {
+  return std::make_unique<RankedRunner>(device, weights, options);
+}
+
+}  // namespace tilewright::model
