@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define OLD(name) __asm__(".symver old_" #name "," #name "@GLIBC_2.2.5")
 #define HIDDEN __attribute__((visibility("hidden")))
@@ -110,6 +111,27 @@ HIDDEN int lstat64(const char* path, struct stat64* found) {
 /* ---- what older systems do not have, for the C++ runtime */
 
 HIDDEN char __libc_single_threaded = 0; /* 2.32: whether locks can be left out */
+
+/* 2.30: a wait until a time of any clock. Here by the clock that every version can wait for: where
+ * that is set meanwhile, the wait ends early or late, and callers look at their own clock again. */
+HIDDEN int pthread_cond_clockwait(pthread_cond_t* restrict condition,
+                                  pthread_mutex_t* restrict mutex, clockid_t clock,
+                                  const struct timespec* restrict end) {
+  enum { kNanoseconds = 1000000000 };
+  struct timespec now, until;
+  clock_gettime(clock, &now);
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += end->tv_sec - now.tv_sec;
+  until.tv_nsec += end->tv_nsec - now.tv_nsec;
+  if (until.tv_nsec < 0) {
+    until.tv_nsec += kNanoseconds;
+    --until.tv_sec;
+  } else if (until.tv_nsec >= kNanoseconds) {
+    until.tv_nsec -= kNanoseconds;
+    ++until.tv_sec;
+  }
+  return pthread_cond_timedwait(condition, mutex, &until);
+}
 
 /* 2.35: where the unwinder finds the frames of a piece of code. As its struct dl_find_object. */
 typedef struct Frames {
