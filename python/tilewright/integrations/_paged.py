@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -289,7 +290,7 @@ class _Call:
     def over_pages(self, part: _Part) -> bool:
         """Packed attention that reads the pages; False where no kernel does."""
         assert self.caches is not None
-        (k, v), mask, q = self.caches, self.mask, self.q
+        (k, v), q = self.caches, self.q
         if reasons_against(q.device, k.dtype, q.shape[1], k.shape[2], q.shape[2]):
             return False
         done = ops.attention_paged(
@@ -300,20 +301,13 @@ class _Call:
             kv_lengths=part.lengths,
             cu_q=part.cu_q,
             max_q=part.max_q,
-            scale=mask.scale,
-            causal=mask.causal,
-            window=mask.window,
-            softcap=mask.softcap,
-            sink=self.sink,
-            out=self.out,
-            return_lse=self.lse is not None,
+            **self._options(),
         )
         self._keep(None if self.lse is None else done[1])
         return True
 
     def packed(self, part: _Part, k: Tensor, v: Tensor, cu_kv: Tensor, max_kv: int) -> None:
         """Over keys and values that lie one sequence behind the other."""
-        mask = self.mask
         done = ops.attention_varlen(
             self.q,
             k,
@@ -322,13 +316,7 @@ class _Call:
             cu_kv=cu_kv,
             max_q=part.max_q,
             max_kv=max_kv,
-            scale=mask.scale,
-            causal=mask.causal,
-            window=mask.window,
-            softcap=mask.softcap,
-            sink=self.sink,
-            out=self.out,
-            return_lse=self.lse is not None,
+            **self._options(),
         )
         self._keep(None if self.lse is None else done[1])
 
@@ -347,6 +335,19 @@ class _Call:
         self.packed(part, k, v, cu_kv, max(part.bounds))
         if self.scales is not None and self.scales.v_number != 1.0:
             self.out.mul_(self.scales.v_number)
+
+    def _options(self) -> dict[str, Any]:
+        """Of packed attention, wherever its keys are."""
+        mask = self.mask
+        return {
+            "scale": mask.scale,
+            "causal": mask.causal,
+            "window": mask.window,
+            "softcap": mask.softcap,
+            "sink": self.sink,
+            "out": self.out,
+            "return_lse": self.lse is not None,
+        }
 
     def _keep(self, sums: Tensor | None) -> None:
         """The lse [heads, rows] of packed attention."""

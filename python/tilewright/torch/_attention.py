@@ -30,7 +30,7 @@ from ._context import (
     table,
     workspace,
 )
-from ._ops import Done, define, known
+from ._ops import define_with_lse
 
 _E4M3 = torch.float8_e4m3fn
 _INPUTS = (
@@ -137,7 +137,6 @@ def require_dims(q: Tensor, dims: int, shape: str) -> None:
 
 #: Tensors of a call, results last.
 _TENSORS = places_of("q k v sink cu_q cu_kv q_descale k_descale v_descale out lse")
-_WITHOUT_LSE = {name: at for name, at in _TENSORS.items() if name != "lse"}
 _calls = known_calls(len(_TENSORS))
 
 
@@ -251,11 +250,6 @@ def _attention_into(
         workspace=workspace(entry, q.device),
     )
     return entry if is_as_given else None
-
-
-def _attention_out(*args: Any) -> Done:
-    into: Any = _attention_into
-    return (), known(into(*args), _TENSORS, args[0])
 
 
 def _shape(
@@ -379,22 +373,11 @@ def _one_number(scale: Tensor | None, device: torch.device) -> Tensor:
     return found
 
 
-def _attention(*args: Any) -> Done:
-    into: Any = _attention_into
-    return_lse = args[-1]
-    out, lse = _attention_fake(*args)
-    entry = into(*args[:-1], out, lse if return_lse else None)
-    return (out, lse), known(entry, _TENSORS if return_lse else _WITHOUT_LSE, args[0])
-
-
 def _attention_fake(*args: Any) -> tuple[Tensor, Tensor]:
     q, return_lse = args[0], args[-1]
     return _empty_out(q), q.new_empty(_lse_shape(q) if return_lse else (0,), dtype=torch.float32)
 
 
-_attention_op = define(
-    "attention", f"({_INPUTS}, bool return_lse) -> (Tensor, Tensor)", _attention, _attention_fake
-)
-_attention_out_op = define(
-    "attention_out", f"({_INPUTS}, Tensor(a!) out, Tensor(b!)? lse) -> ()", _attention_out
+_attention_op, _attention_out_op = define_with_lse(
+    "attention", _INPUTS, _attention_into, _attention_fake, _TENSORS
 )

@@ -28,7 +28,7 @@ from ._context import (
     strides,
     table,
 )
-from ._ops import Done, define, known
+from ._ops import Done, define, define_with_lse, known
 
 _TYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
 
@@ -73,7 +73,6 @@ def _pair(name: str, given: Tensor | Sequence[Tensor]) -> tuple[Any, Any]:
 
 #: Tensors of a call, results last.
 _TENSORS = places_of("part_out part_lse other_out other_lse sink out lse")
-_WITHOUT_LSE = {name: at for name, at in _TENSORS.items() if name != "lse"}
 _calls = known_calls(len(_TENSORS))
 
 
@@ -223,19 +222,6 @@ def _check(
     require_operand("lse of the result", lse, part, torch.float32, lse_shape)
 
 
-def _merge_kernel(*args: Any) -> Done:
-    into: Any = _merge_into
-    return_lse = args[-1]
-    out, lse = _merge_fake(*args)
-    entry = into(*args[:-1], out, lse if return_lse else None)
-    return (out, lse), known(entry, _TENSORS if return_lse else _WITHOUT_LSE, args[0])
-
-
-def _merge_out(*args: Any) -> Done:
-    into: Any = _merge_into
-    return (), known(into(*args), _TENSORS, args[0])
-
-
 def _merge_fake(*args: Any) -> tuple[Tensor, Tensor]:
     out = _empty_out(args[0], args[2], args[5])
     return out, out.new_empty(_lse_shape(out) if args[-1] else (0,), dtype=torch.float32)
@@ -244,11 +230,8 @@ def _merge_fake(*args: Any) -> tuple[Tensor, Tensor]:
 _INPUTS = (
     "Tensor part, Tensor part_lse, Tensor? other, Tensor? other_lse, Tensor? sink, str out_dtype"
 )
-_merge_op = define(
-    "merge_attention", f"({_INPUTS}, bool return_lse) -> (Tensor, Tensor)", _merge_kernel, _merge_fake
-)
-_merge_out_op = define(
-    "merge_attention_out", f"({_INPUTS}, Tensor(a!) out, Tensor(b!)? lse) -> ()", _merge_out
+_merge_op, _merge_out_op = define_with_lse(
+    "merge_attention", _INPUTS, _merge_into, _merge_fake, _TENSORS
 )
 
 

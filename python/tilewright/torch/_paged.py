@@ -31,7 +31,7 @@ from ._context import (
     table,
     workspace,
 )
-from ._ops import Done, define, known
+from ._ops import define_with_lse
 
 _INPUTS = (
     "Tensor q, Tensor k, Tensor v, Tensor? page_table, Tensor? q_lengths, Tensor? kv_lengths, "
@@ -111,7 +111,6 @@ def reasons_against(
 
 #: Tensors of a call, results last.
 _TENSORS = places_of("q k v block_table q_lengths kv_lengths cu_q cu_kv sink out lse")
-_WITHOUT_LSE = {name: at for name, at in _TENSORS.items() if name != "lse"}
 _NAMES = "q k v page_table q_lengths kv_lengths cu_q cu_kv sink out lse"
 _calls = known_calls(len(_TENSORS))
 
@@ -311,27 +310,11 @@ def _check(
     require_operand("lse", lse, q, torch.float32, _lse_shape(q))
 
 
-def _paged(*args: Any) -> Done:
-    into: Any = _paged_into
-    return_lse = args[-1]
-    out, lse = _paged_fake(*args)
-    entry = into(*args[:-1], out, lse if return_lse else None)
-    return (out, lse), known(entry, _TENSORS if return_lse else _WITHOUT_LSE, args[0])
-
-
-def _paged_out(*args: Any) -> Done:
-    into: Any = _paged_into
-    return (), known(into(*args), _TENSORS, args[0])
-
-
 def _paged_fake(*args: Any) -> tuple[Tensor, Tensor]:
     q, return_lse = args[0], args[-1]
     return _empty_out(q), q.new_empty(_lse_shape(q) if return_lse else (0,), dtype=torch.float32)
 
 
-_paged_op = define(
-    "attention_paged", f"({_INPUTS}, bool return_lse) -> (Tensor, Tensor)", _paged, _paged_fake
-)
-_paged_out_op = define(
-    "attention_paged_out", f"({_INPUTS}, Tensor(a!) out, Tensor(b!)? lse) -> ()", _paged_out
+_paged_op, _paged_out_op = define_with_lse(
+    "attention_paged", _INPUTS, _paged_into, _paged_fake, _TENSORS
 )
