@@ -103,6 +103,7 @@ class Coster {
   // addresses are added to in the instruction that uses them where they can be.
   InsnCost integer(const Instruction& insn) const {
     const std::string_view op = insn.opcode;
+    // Weak: a guess. ptxas makes some twenty instructions of it.
     if (is_one_of(op, {"div", "rem"})) return on(Pipe::kAlu, 20, 40, 100);
     if (is_one_of(op, {"mul", "mad"})) {
       const bool is_pair = is_wide(insn) && !has(insn, "wide");

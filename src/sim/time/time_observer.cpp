@@ -153,6 +153,12 @@ std::uint16_t TimeObserver::area_of(std::uint64_t address) {
   return last_area_;
 }
 
+// Addresses are the host's, other ones in every run: a prediction may not depend on them.
+std::uint64_t TimeObserver::line_in_area(std::uint64_t line, std::uint16_t area) const {
+  constexpr int kAreaBit = 30;  // an allocation has less than 2^30 lines, 128 GiB
+  return (std::uint64_t{area} << kAreaBit) + (line - area_begin_ / kLineBytes);
+}
+
 void TimeObserver::count_bytes(Recorder& recorder, std::uint16_t area, std::uint64_t address,
                                std::uint64_t bytes) {
   recorder.touched[area].add(address, bytes);
@@ -172,8 +178,9 @@ void TimeObserver::global_access(Warp& warp, const Insn&, const WarpAccess& acce
     count_bytes(*to, event.area, access.addresses[lane], access.bytes);
   });
   std::vector<TraceEvent> lines;
-  event.b = for_each_line(
-      access, [&](std::uint64_t line) { lines.push_back({.kind = TraceKind::kLine, .b = line}); });
+  event.b = for_each_line(access, [&](std::uint64_t line) {
+    lines.push_back({.kind = TraceKind::kLine, .b = line_in_area(line, event.area)});
+  });
   add(warp, event);
   if (access.kind != AccessKind::kRead || access.is_strong()) return;
   for (const TraceEvent& line : lines) add(warp, line);

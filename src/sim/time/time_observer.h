@@ -59,6 +59,8 @@ class TimeObserver final : public Observer {
   WarpTrace* trace(const Warp& warp);
   void add(const Warp& warp, const TraceEvent& event);
   std::uint16_t area_of(std::uint64_t address);
+  /// Number of a line, the same in every run. After area_of() of an address in its area.
+  std::uint64_t line_in_area(std::uint64_t line, std::uint16_t area) const;
   void count_bytes(Recorder& recorder, std::uint16_t area, std::uint64_t address,
                    std::uint64_t bytes);
 

@@ -13,9 +13,9 @@ namespace tilewright::sim {
 inline constexpr std::uint16_t kNoArea = 0xffff;
 
 enum class TraceKind : std::uint8_t {
-  kShared,        ///< a: wavefronts
-  kGlobal,        ///< a: sectors; b: lines of 128 bytes; area; is_write
-  kLine,          ///< of the kGlobal before it, a load: b: number of a line that it reads
+  kShared,  ///< a: wavefronts
+  kGlobal,  ///< a: sectors; b: lines of 128 bytes; area; is_write
+  kLine,    ///< of the kGlobal before it, a load: b: number of a line that it reads, of all areas
   kRemoteShared,  ///< a load or store of another CTA's shared memory. a: wavefronts
   kLocal,         ///< a: bytes of all lanes
   kCopyIn,        ///< TMA, to shared memory. a: bytes; b: mbarrier; area; is_repeat

@@ -59,8 +59,9 @@ std::string timed_kernel(const std::string& body, const std::string& prologue = 
 class TimedMachine {
  public:
   explicit TimedMachine(const std::string& ideal = "", std::uint32_t sample = 0,
-                        const std::string& timeline = "")
+                        const std::string& timeline = "", std::uint64_t bytes_before = 0)
       : machine_(device_models().front(), options(ideal, sample, timeline)) {
+    if (bytes_before != 0) machine_.memory().allocate(bytes_before, "before");
     data_ = machine_.memory().allocate(1 << 20, "data");
     std::memset(reinterpret_cast<void*>(data_), 0, 1 << 20);
   }
@@ -105,6 +106,17 @@ class TimedMachine {
 
 constexpr const char* kFmaChain = "fma.rn.f32 %f0, %f0, %f1, %f1;";
 constexpr const char* kExponentials = "ex2.approx.ftz.f32 %g{0}, %f1;";
+
+// About as many lines as the L1 has: which of them share a set decides how many miss.
+TEST(TimeTest, WhereMemoryLiesDoesNotMatter) {
+  const std::string kernel = timed_kernel(
+      "add.u32 %r2, %r2, 4096;\nand.b32 %r2, %r2, 262143;\ncvt.u64.u32 %rd2, %r2;\n"
+      "add.u64 %rd2, %rd1, %rd2;\nld.global.b32 %r3, [%rd2];\nadd.u32 %r2, %r2, %r3;  // {}",
+      "mul.wide.u32 %rd1, %r0, 128;\nadd.u64 %rd1, %rd1, %rd0;\nmov.u32 %r2, 0;\n");
+  const double clocks = TimedMachine().clocks(kernel, 24);
+  for (const std::uint64_t before : {256, 4096, 1 << 20, 12345})
+    EXPECT_EQ(TimedMachine("", 0, "", before).clocks(kernel, 24), clocks) << before;
+}
 
 // What comes beside the loop's body (its branch, loads, the store at the end, some hundreds of
 // clocks) is below a tenth of these.
