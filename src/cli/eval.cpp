@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/progress.h"
+#include "cli/generate/ranks.h"
 #include "cli/tool/model_options.h"
 #include "model/generate.h"
 
@@ -20,6 +21,7 @@ using nlohmann::json;
 
 struct EvalArgs {
   ModelArgs model;
+  RankArgs ranks;
   std::string file;
   std::int64_t chunks = 0, chunk_tokens = 1024, first_chunk = 0, batch = 1;
   bool has_kl = false;
@@ -128,19 +130,24 @@ void print_scores(const json& report, const Style& style) {
                     report["runner"].get<std::string>(), report["seconds"].get<double>()));
 }
 
-void run_eval(const EvalArgs& args, const Context& context) {
+void run_eval(const EvalArgs& args, Context& context) {
   const auto start = std::chrono::steady_clock::now();
-  const auto weights = open_weights(args.model);
-  const Tokenizer tokenizer = open_tokenizer(args.model, weights->config());
+  require(!args.has_kl || (args.ranks.gpus <= 1 && args.ranks.parallel.empty()),
+          ErrorKind::kInvalidArgument,
+          "--kl: the float64 model takes longer than ranks wait for each other; leave out --gpus "
+          "and --parallel, or --kl");
+  if (!begin_ranks(args.ranks, context)) return;
+  const Tokenizer tokenizer = open_tokenizer(args.model, model_config(args.model));
   const Texts texts = read_texts(args, tokenizer);
-  const auto runner = make_runner(context.device, weights,
-                                  runner_options(args.model, args.chunk_tokens + 1), args.batch);
+  const auto runner =
+      make_rank_runner(args.ranks, args.model, context,
+                       runner_options(args.model, args.chunk_tokens + 1), args.batch);
   const auto base = args.has_kl ? make_base(args) : nullptr;
   json report = {{"model", args.model.folder},
                  {"file", args.file},
                  {"kv", args.model.kv},
                  {"index", args.model.index},
-                 {"experts", weights->expert_format()},
+                 {"experts", open_weights(args.model)->expert_format()},
                  {"runner", runner->description()},
                  {"chunks_in_file", texts.in_file}};
   report["chunks"] = score(args, texts, tokenizer, *runner, base.get());
@@ -161,6 +168,7 @@ void add_eval(CLI::App& app, Context& context) {
       ->required()
       ->type_name("FILE");
   add_model_options(*command, args->model);
+  add_rank_options(*command, args->ranks);
   command->add_option("--chunks", args->chunks, "how many, from the first on; default: all")
       ->check(quiet(CLI::PositiveNumber))
       ->type_name("N");
@@ -181,7 +189,8 @@ void add_eval(CLI::App& app, Context& context) {
   command->footer(
       "For example:\n"
       "  tilewright eval heldout.txt --chunks 16 --device reference --kv exact\n"
-      "  tilewright eval heldout.txt --model V4/ --experts nvfp4 --kv nvfp4 --kl");
+      "  tilewright eval heldout.txt --model V4/ --experts nvfp4 --kv nvfp4 --kl\n"
+      "  tilewright eval heldout.txt --model V4/ --gpus 2 --parallel expert --batch 8");
   command->callback([args, &context] { run_eval(*args, context); });
 }
 

@@ -176,7 +176,19 @@ TEST(EvalTool, BitsPerByteOfEveryChunk) {
   EXPECT_THAT(text.out, HasSubstr("1 of 12 chunks"));
 }
 
+TEST(EvalTool, SimulatedRanksScoreAsOne) {
+  const auto chunks = [](const std::string& ranks) {
+    const auto run = run_tool("--json --device sim:h200 eval --chunk 3 --chunks 2 --batch 2 " +
+                              kModel + "/prompt.txt" + ranks);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return run.parsed()["chunks"];
+  };
+  EXPECT_EQ(chunks(" --gpus 2 --parallel expert"), chunks(""));
+}
+
 TEST(EvalTool, Errors) {
+  EXPECT_THAT(run_tool("eval --kl --gpus 2 --device sim:h200 " + kModel + "/prompt.txt").err,
+              HasSubstr("--kl: the float64 model takes longer than ranks wait for each other"));
   EXPECT_THAT(run_tool("eval --device reference --chunk 4096 " + kModel + "/prompt.txt").err,
               HasSubstr("has 200 tokens, 0 whole chunks of 4096"));
 }

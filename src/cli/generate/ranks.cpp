@@ -117,6 +117,8 @@ int wait_for_ranks(std::vector<pid_t> processes) {
 void be_silent() {
   if (std::freopen("/dev/null", "w", stdout) == nullptr)
     fail(ErrorKind::kInternal, "ranks: /dev/null cannot be opened");
+  set_variable("TERM",
+               "dumb");  // no progress: the lines of several ranks would overwrite each other
 }
 
 std::unique_ptr<model::Runner> make_process_runner(const RankArgs& args, const ModelArgs& model,

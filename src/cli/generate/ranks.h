@@ -20,7 +20,7 @@ void add_rank_options(CLI::App& command, RankArgs& args);
 
 /// Before anything is opened: where ranks are processes that nobody has started yet, starts them,
 /// waits, and returns false with Context::exit_status set. In a process that is to work it returns
-/// true; ranks other than 0 print nothing on standard output from then on.
+/// true; ranks other than 0 print nothing on standard output from then on, and show no progress.
 ///
 /// Ranks are processes of a launcher if it says so (comm/launcher.h) and --parallel is given;
 /// threads on a simulated device; else processes of this host.
