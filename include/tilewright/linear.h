@@ -48,6 +48,10 @@ enum class ScaleOrder {
 ///
 /// Two e2m1 share a byte, the one with the lower index along k in its low half. Element (r, c) is
 /// value * scale [* global_scale].
+///
+/// With `groups` the rows are so many matrices [n / groups, k] below each other, and each takes
+/// columns of x of its own, as the output groups of DeepSeek-V4's attention do. For LinearWeight;
+/// n / groups is a multiple of 16, of kFp8 of 128.
 struct LinearWeightSource {
   NumberFormat format = NumberFormat::kNvfp4;
   ConstTensorView values = {};
@@ -64,6 +68,7 @@ struct LinearWeightSource {
   /// and global scale, what it is multiplied with. Absent: there is one weight.
   ConstTensorView up_values = {};
   ConstTensorView up_scales = {};
+  std::int64_t groups = 1;
 };
 
 /// Shape and storage of a prepared weight: what a plan depends on.
@@ -71,6 +76,7 @@ struct LinearWeightInfo {
   NumberFormat format = NumberFormat::kNvfp4;
   LinearActivations activations = LinearActivations::kBf16;
   std::int64_t n = 0, k = 0;
+  std::int64_t groups = 1;
 };
 
 /// A weight on a device in the order that the kernels read. Made once; copies share the memory.
@@ -99,10 +105,10 @@ class LinearWeight {
   std::shared_ptr<const State> state_;
 };
 
-/// out[i, j] = sum_c x[i, c] * w[j, c] + bias[j]
+/// out[i, j] = sum_c x[i, c] * w[j, c] + bias[j], with groups x[i, k * floor(j groups / n) + c]
 ///
-/// Shapes   x [m, k]; out [m, n]; bias [n] fp32; m >= 0. An e4m3 x has rows of k rounded up to 64,
-///          zeros beyond k, in operand order: byte p of a block of 64 holds element
+/// Shapes   x [m, k groups]; out [m, n]; bias [n] fp32; m >= 0. An e4m3 x has rows of k rounded up
+///          to 64, zeros beyond k, in operand order: byte p of a block of 64 holds element
 ///          16 (p / 4 % 4) + 2 (p / 16) + p % 2 + 8 (p / 2 % 2), which Quantize writes with
 ///          has_operand_order
 /// Layout   rows contiguous and 16-byte aligned; row strides free in multiples of 16 bytes
@@ -116,7 +122,7 @@ class LinearWeight {
 ///          multiple of 32, out bf16, no bias. A NaN or infinity in x stays in its row
 struct LinearProblem {
   std::int64_t m = 0;
-  DType x_dtype = DType::kBF16;  ///< or kF8_E4M3, for weights prepared for fp8
+  DType x_dtype = DType::kBF16;  ///< or kF8_E4M3, for weights for fp8 without groups
   /// Of fp8 activations: kRow, a row of x: x_scales [m]; kBlock, 128 along k of a row: x_scales
   /// [ceil(k / 128)][m rounded up to 4]; kAuto: kRow for 4-bit weights, kBlock for fp8 ones.
   ScaleSharing activation_scales = ScaleSharing::kAuto;

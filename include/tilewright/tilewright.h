@@ -505,6 +505,8 @@ typedef struct tw_linear_weight_source {
   /* for block-scaled weights: values are a gate's, these those of up; or NULL */
   const void* up_values;
   const void* up_scales; /* the same for scales */
+  /* of rows, each of which takes k columns of x of its own; for tw_linear; default 1 */
+  int64_t groups;
 } tw_linear_weight_source;
 
 typedef struct tw_linear_weight tw_linear_weight;
@@ -522,6 +524,7 @@ typedef struct tw_linear_weight_info {
   int32_t format; /* tw_number_format; default TW_NUMBER_FORMAT_NVFP4 */
   int32_t activations; /* tw_linear_activations */
   int64_t n, k; /* out and in features */
+  int64_t groups; /* of rows; default 1 */
 } tw_linear_weight_info;
 
 typedef struct tw_linear_problem {

@@ -360,7 +360,8 @@ static const Member kMembers_tw_linear_weight_source[] = {
   {"is_global_scale_reciprocal", KIND_FLAG, offsetof(tw_linear_weight_source, is_global_scale_reciprocal)},
   {"accepts_any_global_scale", KIND_FLAG, offsetof(tw_linear_weight_source, accepts_any_global_scale)},
   {"up_values", KIND_INPUT, offsetof(tw_linear_weight_source, up_values)},
-  {"up_scales", KIND_INPUT, offsetof(tw_linear_weight_source, up_scales)}};
+  {"up_scales", KIND_INPUT, offsetof(tw_linear_weight_source, up_scales)},
+  {"groups", KIND_I64, offsetof(tw_linear_weight_source, groups)}};
 static PyObject* names_tw_linear_weight_source[COUNT(kMembers_tw_linear_weight_source)];
 static tw_linear_weight_source defaults_tw_linear_weight_source;
 static const Struct kStruct_tw_linear_weight_source = {
@@ -372,7 +373,8 @@ static const Member kMembers_tw_linear_weight_info[] = {
   {"format", KIND_WORD, offsetof(tw_linear_weight_info, format), .words = kWords9},
   {"activations", KIND_WORD, offsetof(tw_linear_weight_info, activations), .words = kWords10},
   {"n", KIND_I64, offsetof(tw_linear_weight_info, n)},
-  {"k", KIND_I64, offsetof(tw_linear_weight_info, k)}};
+  {"k", KIND_I64, offsetof(tw_linear_weight_info, k)},
+  {"groups", KIND_I64, offsetof(tw_linear_weight_info, groups)}};
 static PyObject* names_tw_linear_weight_info[COUNT(kMembers_tw_linear_weight_info)];
 static tw_linear_weight_info defaults_tw_linear_weight_info;
 static const Struct kStruct_tw_linear_weight_info = {
@@ -1983,7 +1985,7 @@ static const Call kCalls_tw_rms_norm[] = {
 
 const Class kClasses[] = {
   {"LinearWeight",
-    "LinearWeight(device, /, *, format='nvfp4', activations='bf16', n=0, k=0, values=None, scales=None, scale_dtype='f32', scale_order='plain', global_scale=0.0, is_global_scale_reciprocal=False, accepts_any_global_scale=False, up_values=None, up_scales=None)\n"
+    "LinearWeight(device, /, *, format='nvfp4', activations='bf16', n=0, k=0, values=None, scales=None, scale_dtype='f32', scale_order='plain', global_scale=0.0, is_global_scale_reciprocal=False, accepts_any_global_scale=False, up_values=None, up_scales=None, groups=1)\n"
     "--\n"
     "\n"
     "Checks and reorders the weight and copies it to the device.\n"
@@ -2001,12 +2003,13 @@ const Class kClasses[] = {
     "  accepts_any_global_scale\n"
     "  up_values: tensor; for block-scaled weights: values are a gate's, these those of up; or\n"
     "      None\n"
-    "  up_scales: tensor; the same for scales",
+    "  up_scales: tensor; the same for scales\n"
+    "  groups: of rows, each of which takes k columns of x of its own; for tw_linear",
     "Device", &kStruct_tw_linear_weight_source, NULL, NULL,
     create_tw_linear_weight, destroy_tw_linear_weight,
     kQueries_tw_linear_weight, COUNT(kQueries_tw_linear_weight), NULL, 0, NULL, 0},
   {"BlockScaledWeight",
-    "BlockScaledWeight(device, /, *, format='nvfp4', activations='bf16', n=0, k=0, values=None, scales=None, scale_dtype='f32', scale_order='plain', global_scale=0.0, is_global_scale_reciprocal=False, accepts_any_global_scale=False, up_values=None, up_scales=None)\n"
+    "BlockScaledWeight(device, /, *, format='nvfp4', activations='bf16', n=0, k=0, values=None, scales=None, scale_dtype='f32', scale_order='plain', global_scale=0.0, is_global_scale_reciprocal=False, accepts_any_global_scale=False, up_values=None, up_scales=None, groups=1)\n"
     "--\n"
     "\n"
     "Checks a weight, pads and reorders it for Blackwell's tensor cores, and copies it to the\n"
@@ -2025,7 +2028,8 @@ const Class kClasses[] = {
     "  accepts_any_global_scale\n"
     "  up_values: tensor; for block-scaled weights: values are a gate's, these those of up; or\n"
     "      None\n"
-    "  up_scales: tensor; the same for scales",
+    "  up_scales: tensor; the same for scales\n"
+    "  groups: of rows, each of which takes k columns of x of its own; for tw_linear",
     "Device", &kStruct_tw_linear_weight_source, NULL, NULL,
     create_tw_block_scaled_weight, destroy_tw_block_scaled_weight,
     kQueries_tw_block_scaled_weight, COUNT(kQueries_tw_block_scaled_weight), NULL, 0, NULL, 0},
@@ -2038,22 +2042,22 @@ const Class kClasses[] = {
     "  experts\n"
     "  gate: a list of {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
     "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,\n"
-    "      up_scales}; w1, w3 [inter, hidden], w2 [hidden, inter]\n"
+    "      up_scales, groups}; w1, w3 [inter, hidden], w2 [hidden, inter]\n"
     "  up: a list of {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
     "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,\n"
-    "      up_scales}; w1, w3 [inter, hidden], w2 [hidden, inter]\n"
+    "      up_scales, groups}; w1, w3 [inter, hidden], w2 [hidden, inter]\n"
     "  down: a list of {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
     "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,\n"
-    "      up_scales}; w1, w3 [inter, hidden], w2 [hidden, inter]\n"
+    "      up_scales, groups}; w1, w3 [inter, hidden], w2 [hidden, inter]\n"
     "  shared_gate: {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
     "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,\n"
-    "      up_scales}\n"
+    "      up_scales, groups}\n"
     "  shared_up: {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
     "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,\n"
-    "      up_scales}\n"
+    "      up_scales, groups}\n"
     "  shared_down: {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
     "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,\n"
-    "      up_scales}",
+    "      up_scales, groups}",
     "Device", &kStruct_tw_moe_weights_source, NULL, NULL,
     create_tw_moe_weights, destroy_tw_moe_weights,
     kQueries_tw_moe_weights, COUNT(kQueries_tw_moe_weights), NULL, 0, NULL, 0},

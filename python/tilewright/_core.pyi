@@ -274,6 +274,7 @@ class LinearWeightSource(TypedDict, total=False):
       up_values: tensor; for block-scaled weights: values are a gate's, these those of up; or
           None
       up_scales: tensor; the same for scales
+      groups: of rows, each of which takes k columns of x of its own; for tw_linear
     """
     format: Literal["bf16", "fp8", "mxfp4", "nvfp4"]
     activations: Literal["bf16", "fp8", "block_scaled"]
@@ -288,6 +289,7 @@ class LinearWeightSource(TypedDict, total=False):
     accepts_any_global_scale: bool
     up_values: Tensor | None
     up_scales: Tensor | None
+    groups: int
 
 class KvLayout(TypedDict, total=False):
     """A paged cache; cache.h has the bytes of a page.
@@ -359,6 +361,7 @@ class LinearWeight(Operator):
       up_values: tensor; for block-scaled weights: values are a gate's, these those of up; or
           None
       up_scales: tensor; the same for scales
+      groups: of rows, each of which takes k columns of x of its own; for tw_linear
     """
     def __new__(
         cls,
@@ -378,6 +381,7 @@ class LinearWeight(Operator):
         accepts_any_global_scale: bool = False,
         up_values: Tensor | None = None,
         up_scales: Tensor | None = None,
+        groups: int = 1,
     ) -> Self: ...
     @property
     def bytes(self) -> int:
@@ -402,6 +406,7 @@ class BlockScaledWeight(Operator):
       up_values: tensor; for block-scaled weights: values are a gate's, these those of up; or
           None
       up_scales: tensor; the same for scales
+      groups: of rows, each of which takes k columns of x of its own; for tw_linear
     """
     def __new__(
         cls,
@@ -421,6 +426,7 @@ class BlockScaledWeight(Operator):
         accepts_any_global_scale: bool = False,
         up_values: Tensor | None = None,
         up_scales: Tensor | None = None,
+        groups: int = 1,
     ) -> Self: ...
     @property
     def bytes(self) -> int:
@@ -433,22 +439,22 @@ class MoeWeights(Operator):
       experts
       gate: a list of {format, activations, n, k, values, scales, scale_dtype, scale_order,
           global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,
-          up_scales}; w1, w3 [inter, hidden], w2 [hidden, inter]
+          up_scales, groups}; w1, w3 [inter, hidden], w2 [hidden, inter]
       up: a list of {format, activations, n, k, values, scales, scale_dtype, scale_order,
           global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,
-          up_scales}; w1, w3 [inter, hidden], w2 [hidden, inter]
+          up_scales, groups}; w1, w3 [inter, hidden], w2 [hidden, inter]
       down: a list of {format, activations, n, k, values, scales, scale_dtype, scale_order,
           global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,
-          up_scales}; w1, w3 [inter, hidden], w2 [hidden, inter]
+          up_scales, groups}; w1, w3 [inter, hidden], w2 [hidden, inter]
       shared_gate: {format, activations, n, k, values, scales, scale_dtype, scale_order,
           global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,
-          up_scales}
+          up_scales, groups}
       shared_up: {format, activations, n, k, values, scales, scale_dtype, scale_order,
           global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,
-          up_scales}
+          up_scales, groups}
       shared_down: {format, activations, n, k, values, scales, scale_dtype, scale_order,
           global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,
-          up_scales}
+          up_scales, groups}
     """
     def __new__(
         cls,

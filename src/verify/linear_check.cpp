@@ -23,15 +23,20 @@ struct Sums {
   double error = 0, norm = 0, dot = 0, out = 0, max_abs = 0, worst = 0, worst_tile = 0;
 };
 
+struct GroupedShape {
+  std::int64_t rows, n, k, groups;
+};
+
 // Compares columns of `out` with x w[j]; weight(j) gives a row of the weight.
 class Comparison {
  public:
   Comparison(std::string name, const reference::DotArithmetic& arithmetic, bool has_bound)
       : name_(std::move(name)), arithmetic_(arithmetic), has_bound_(has_bound) {}
 
-  LinearErrors run(std::int64_t rows, std::int64_t n, std::int64_t k, std::span<const double> x,
+  LinearErrors run(const GroupedShape& shape, std::span<const double> x,
                    std::span<const double> out,
                    const std::function<std::vector<double>(std::int64_t)>& weight) const {
+    const std::int64_t rows = shape.rows, n = shape.n, k = shape.k, groups = shape.groups;
     Sums total;
     std::mutex mutex;
     ThreadPool pool;
@@ -39,9 +44,12 @@ class Comparison {
       Sums tile;
       for (std::int64_t j = first; j < last; ++j) {
         const std::vector<double> w = weight(j);
+        const std::int64_t group = j * groups / n;
         for (std::int64_t i = 0; i < rows; ++i)
-          add(tile, x.subspan(static_cast<std::size_t>(i * k), static_cast<std::size_t>(k)), w,
-              out[static_cast<std::size_t>(i * n + j)]);
+          add(tile,
+              x.subspan(static_cast<std::size_t>((i * groups + group) * k),
+                        static_cast<std::size_t>(k)),
+              w, out[static_cast<std::size_t>(i * n + j)]);
       }
       const std::scoped_lock lock(mutex);
       total.error += tile.error;
@@ -98,10 +106,12 @@ LinearReport check_linear(const LinearWeightData& weight, const LinearPlan& plan
                           std::span<const float> x, std::span<const double> out,
                           std::int64_t max_rows) {
   const StoredRows stored(weight.source);
-  const std::int64_t rows = std::min(plan.problem.m, max_rows), n = stored.n(), k = stored.k();
+  const std::int64_t rows = std::min(plan.problem.m, max_rows), k = stored.k();
+  const std::int64_t parts = rows * plan.weight.groups;  // of k columns of x
+  const GroupedShape shape = {rows, stored.n(), k, plan.weight.groups};
   const bool is_fp8 = plan.kernel.find("e4m3") != std::string::npos;
   const bool is_block_scaled = plan.weight.activations == LinearActivations::kBlockScaled;
-  const std::span<const float> some = x.first(static_cast<std::size_t>(rows * k));
+  const std::span<const float> some = x.first(static_cast<std::size_t>(parts * k));
   const std::vector<double> exact_x(some.begin(), some.end());
   const bool is_bf16 = plan.problem.out_dtype == DType::kBF16;
   const reference::DotArithmetic arithmetic = {
@@ -115,29 +125,29 @@ LinearReport check_linear(const LinearWeightData& weight, const LinearPlan& plan
   if (is_fp8) {
     const bool has_blocks = plan.problem.activation_scales == ScaleSharing::kBlock;
     const std::vector<double> rounded =
-        reference::round_to_fp8(some, rows, k, has_blocks ? kStoredBlock : 0);
-    report.same = Comparison("e4m3 operands", arithmetic, true)
-                      .run(rows, n, k, rounded, out, [&](std::int64_t j) {
-                        return reference::dequantize_as_e4m3(stored.row(j));
-                      });
-    report.dequantised = Comparison("dequantised weight", arithmetic, false)
-                             .run(rows, n, k, exact_x, out, dequantised);
+        reference::round_to_fp8(some, parts, k, has_blocks ? kStoredBlock : 0);
+    report.same =
+        Comparison("e4m3 operands", arithmetic, true).run(shape, rounded, out, [&](std::int64_t j) {
+          return reference::dequantize_as_e4m3(stored.row(j));
+        });
+    report.dequantised =
+        Comparison("dequantised weight", arithmetic, false).run(shape, exact_x, out, dequantised);
   } else if (is_block_scaled) {
     const bool is_nvfp4 = plan.weight.format == NumberFormat::kNvfp4;
     std::vector<double> rounded = exact_x;
     reference::round_rows_to_blocks(is_nvfp4 ? kNvfp4 : kMxfp8Ceil, rounded, k, std::nullopt);
     report.same = Comparison(is_nvfp4 ? "NVFP4 x" : "MXFP8 x", arithmetic, true)
-                      .run(rows, n, k, rounded, out, dequantised);
-    report.dequantised = Comparison("dequantised weight", arithmetic, false)
-                             .run(rows, n, k, exact_x, out, dequantised);
+                      .run(shape, rounded, out, dequantised);
+    report.dequantised =
+        Comparison("dequantised weight", arithmetic, false).run(shape, exact_x, out, dequantised);
   } else {
-    report.same = Comparison("dequantised weight", arithmetic, true)
-                      .run(rows, n, k, exact_x, out, dequantised);
+    report.same =
+        Comparison("dequantised weight", arithmetic, true).run(shape, exact_x, out, dequantised);
     report.dequantised = report.same;
   }
   if (weight.original.empty()) return report;
   report.original = Comparison("original weight", arithmetic, false)
-                        .run(rows, n, k, exact_x, out, [&](std::int64_t j) {
+                        .run(shape, exact_x, out, [&](std::int64_t j) {
                           const auto begin = weight.original.begin() + j * k;
                           return std::vector<double>(begin, begin + k);
                         });

@@ -61,13 +61,21 @@ Format parse_format(const std::string& text) {
           kind == "a8" ? LinearActivations::kFp8 : LinearActivations::kBf16};
 }
 
-std::pair<std::int64_t, std::int64_t> parse_shape(const std::string& text) {
-  std::int64_t n = 0, k = 0;
-  char rest = 0;
-  require(std::sscanf(text.c_str(), "%ldx%ld%c", &n, &k, &rest) == 2 && n > 0 && k > 0,
-          ErrorKind::kInvalidArgument, "bench linear: --shapes {}; expected NxK, as 7168x7168",
-          text);
-  return {n, k};
+struct WeightShape {
+  std::int64_t n = 0, k = 0, groups = 1;
+};
+
+WeightShape parse_shape(const std::string& text) {
+  WeightShape shape;
+  int end = 0, longer = 0;
+  const int sizes = std::sscanf(text.c_str(), "%ldx%ld%nx%ld%n", &shape.n, &shape.k, &end,
+                                &shape.groups, &longer);
+  const int read = sizes == 3 ? longer : end;
+  require(sizes >= 2 && read == static_cast<int>(text.size()) && shape.n > 0 && shape.k > 0 &&
+              shape.groups > 0,
+          ErrorKind::kInvalidArgument,
+          "bench linear: --shapes {}; expected NxK, as 7168x7168, or NxKxGROUPS", text);
+  return shape;
 }
 
 class Sweep {
@@ -82,17 +90,18 @@ class Sweep {
 
   json run() {
     for (const std::string& shape : args_.shapes) {
-      const auto [n, k] = parse_shape(shape);
-      for (const std::string& format : args_.formats) run_format(n, k, parse_format(format));
+      const WeightShape sizes = parse_shape(shape);
+      for (const std::string& format : args_.formats) run_format(sizes, parse_format(format));
     }
     progress_.finish();
     return std::move(samples_);
   }
 
  private:
-  void run_format(std::int64_t n, std::int64_t k, const Format& format) {
-    const LinearWeightData data =
-        quantise_weight(format.format, draw_normal_floats(n * k, 1), n, k);
+  void run_format(const WeightShape& shape, const Format& format) {
+    const auto& [n, k, groups] = shape;
+    LinearWeightData data = quantise_weight(format.format, draw_normal_floats(n * k, 1), n, k);
+    data.source.groups = groups;
     std::vector<LinearWeight> weights;
     const bool is_gpu = !device_.is_simulated();
     do {
@@ -105,11 +114,13 @@ class Sweep {
 
   void run_case(const LinearWeightData& data, const std::vector<LinearWeight>& weights,
                 const Format& format, std::int64_t m, const std::string& kernel) {
-    json log = {{"case", fmt::format("{}x{} m{}", data.n, data.k, m)},
+    const std::int64_t groups = data.source.groups;
+    const std::string of_groups = groups > 1 ? fmt::format("x{}", groups) : "";
+    json log = {{"case", fmt::format("{}x{}{} m{}", data.n, data.k, of_groups, m)},
                 {"inputs", "N(0,1)"},
                 {"source", "tilewright"},
                 {"kernel", kernel == "auto" ? format.name : format.name + ":" + kernel},
-                {"problem", {{"m", m}, {"n", data.n}, {"k", data.k}}}};
+                {"problem", {{"m", m}, {"n", data.n}, {"k", data.k}, {"groups", groups}}}};
     try {
       LinearProblem problem;
       problem.m = m;
@@ -127,8 +138,9 @@ class Sweep {
 
   void measure(const LinearWeightData& data, const std::vector<Linear>& layers, json& log) {
     const LinearPlan& plan = layers[0].plan();
-    const std::vector<float> x = draw_normal_floats(plan.problem.m * data.k, 2);
-    LinearBench bench(device_, data.k, x, plan);
+    const std::int64_t columns = data.k * plan.weight.groups;
+    const std::vector<float> x = draw_normal_floats(plan.problem.m * columns, 2);
+    LinearBench bench(device_, columns, x, plan);
     bench.enqueue(layers[0]);
     bench.synchronize();
     log["idea"] = "chosen: " + plan.kernel;
@@ -156,10 +168,10 @@ json make_log(LinearSweepArgs& args, Context& context, const std::string& comman
   const Device device = Device::open(context.device);
   require(!device.is_simulated() || args.smoke, ErrorKind::kUnsupported,
           "bench linear: {} has no times to measure. Run it on a GPU (--device cuda); --smoke runs "
-          "one small shape here and checks its results.",
+          "small shapes here and checks their results.",
           device.description());
   if (args.smoke) {
-    args.shapes = {"160x192"};
+    args.shapes = {"160x192", "256x160x2"};
     args.tokens = {1, 17, 70};
     args.formats = {"nvfp4-a16", "nvfp4-a8", "mxfp4-a16", "fp8-a8", "bf16-a16"};
   }
@@ -219,7 +231,8 @@ void add_bench_linear(CLI::App& bench, Context& context) {
   const auto list = [&](const char* name, auto& at, const char* what, const char* type) {
     command->add_option(name, at, what)->delimiter(',')->type_name(type);
   };
-  list("--shapes", args->shapes, "out by in features; default 7168x7168", "NxK,...");
+  list("--shapes", args->shapes, "out by in features, and groups; default 7168x7168",
+       "NxK[xGROUPS],...");
   list("--tokens", args->tokens, "rows of x; default 1, 2, 4, ... 8192", "M,...");
   list("--formats", args->formats, "weights and activations; default nvfp4-a16,nvfp4-a8",
        "FORMAT-a16|a8,...");

@@ -26,6 +26,7 @@ void require_alike(const ops::HostWeight& gate, const ops::HostWeight& up) {
 BlockScaledWeight BlockScaledWeight::prepare(const Device& device,
                                              const LinearWeightSource& source) {
   ops::block_scaled_kind(source.format);  // refuses what is none
+  ops::require_one_group(source);
   const ops::HostWeight weight = ops::check_weight_source(source, &opened(device));
   require(weight.k % 32 == 0, ErrorKind::kInvalidArgument,
           "block-scaled linear: the weight is [{}, {}], so k = {}; expected a multiple of 32. Pad "

@@ -86,6 +86,7 @@ LinearWeightSource to_source(const tw_linear_weight_source& c, const Where& at) 
   if (c.global_scale != 0) s.global_scale = c.global_scale;
   s.is_global_scale_reciprocal = c.is_global_scale_reciprocal != 0;
   s.accepts_any_global_scale = c.accepts_any_global_scale != 0;
+  s.groups = c.groups;
   if (c.up_values != nullptr) {
     tw_linear_weight_source up = c;
     up.values = c.up_values, up.scales = c.up_scales;

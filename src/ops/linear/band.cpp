@@ -28,6 +28,11 @@ bool is_braided(const LinearWeightInfo& weight) {
   return weight.activations == LinearActivations::kFp8 && weight.format != NumberFormat::kFp8;
 }
 
+// Those that checkpoints have weights of groups in: others are launched for each group.
+bool has_groups_entry(NumberFormat format) {
+  return format == NumberFormat::kFp8 || format == NumberFormat::kBf16;
+}
+
 class Band : public LinearKernel {
  public:
   /// Tiles of at most that many tokens, and CTAs on an SM.
@@ -36,6 +41,7 @@ class Band : public LinearKernel {
         most_tokens_(most_tokens),
         ctas_(ctas) {}
 
+  bool takes_groups(NumberFormat format) const override { return has_groups_entry(format); }
   std::string obstacle(const LinearWeightInfo&, const LinearProblem&) const override { return {}; }
   // On Blackwell it takes what no other kernel does.
   std::string device_obstacle(const device::DeviceInfo& device,
@@ -50,17 +56,19 @@ class Band : public LinearKernel {
   void lay_out(const device::DeviceInfo& device, LinearPlan& plan) const override {
     const BandTile tile = choose_tile(device, plan.weight, plan.problem);
     const auto cluster = static_cast<std::uint32_t>(tile.cluster);
-    const std::int64_t units = tile.units(plan.problem.m, plan.weight.n);
+    const std::int64_t units = num_units(tile, plan.weight, plan.problem);
     const auto clusters = static_cast<std::uint32_t>(
         std::min<std::int64_t>(units, resident_clusters(device, cluster)));
-    plan.launches = {
-        {.step = "multiply",
-         .entry = fmt::format("linear_band_{}{}_n{}", to_string(plan.weight.format),
-                              is_braided(plan.weight) ? "_braided" : "", tile.entry_tokens()),
-         .grid = {clusters * cluster, 1, 1},
-         .block = {static_cast<std::uint32_t>(tile.threads()), 1, 1},
-         .cluster = cluster,
-         .shared_bytes = static_cast<std::uint32_t>(tile.shared_bytes())}};
+    plan.launches = {{.step = "multiply",
+                      .entry = fmt::format("linear_band_{}{}_n{}", to_string(plan.weight.format),
+                                           plan.weight.groups > 1    ? "_groups"
+                                           : is_braided(plan.weight) ? "_braided"
+                                                                     : "",
+                                           tile.entry_tokens()),
+                      .grid = {clusters * cluster, 1, 1},
+                      .block = {static_cast<std::uint32_t>(tile.threads()), 1, 1},
+                      .cluster = cluster,
+                      .shared_bytes = static_cast<std::uint32_t>(tile.shared_bytes())}};
     lay_out_widened_x(plan);
   }
 
@@ -69,8 +77,8 @@ class Band : public LinearKernel {
     const LinearProblem& p = call.plan.problem;
     const BandTile tile = choose_tile(call.device.info(), w, p);
     BandParams params = {};
-    params.weights = call.weight.pointer_to<std::uint8_t>(call.weight.bricks);
-    params.block_scales = call.weight.pointer_to<float>(call.weight.block_scales);
+    params.weights = call.bricks<std::uint8_t>();
+    params.block_scales = call.block_scales();
     const Bf16Rows x = run_widened_x(call);
     params.x = x.rows;
     params.y = call.arguments.out;
@@ -79,9 +87,9 @@ class Band : public LinearKernel {
     params.y_stride = p.out_stride;
     params.matrix_bytes = call.weight.shape.bytes();
     params.m = static_cast<std::int32_t>(p.m);
-    params.n = static_cast<std::int32_t>(w.n);
+    params.n = call.weight.shape.rows;
     params.k = static_cast<std::int32_t>(w.k);
-    params.experts = 1;
+    params.experts = static_cast<std::int32_t>(w.groups);
     params.scale_halves = 1;
     params.scale_rows = call.weight.shape.scale_blocks_rows();
     params.is_y_f32 = p.out_dtype == DType::kF32;
@@ -102,7 +110,7 @@ class Band : public LinearKernel {
     return widened_x_us(weight, p) +
            step_cost_us({.bytes = linear_bytes(weight, p),
                          .bytes_per_s = is_blackwell(device) ? kBlackwellBytesPerS : 4.3e12,
-                         .units = static_cast<double>(tile.units(p.m, weight.n)),
+                         .units = static_cast<double>(num_units(tile, weight, p)),
                          .slots = static_cast<double>(num_slots(device, tile)),
                          .steps = steps,
                          .step_us = format * std::max(0.46, 0.27 + 0.0138 * tokens) *
@@ -111,6 +119,10 @@ class Band : public LinearKernel {
   }
 
  private:
+  static std::int64_t num_units(const BandTile& tile, const LinearWeightInfo& weight,
+                                const LinearProblem& p) {
+    return weight.groups * tile.units(p.m, weight.n / weight.groups);
+  }
   std::uint32_t num_slots(const device::DeviceInfo& device, const BandTile& tile) const {
     return resident_clusters(device, static_cast<std::uint32_t>(tile.cluster),
                              static_cast<std::uint32_t>(ctas_));
@@ -144,7 +156,7 @@ class Band : public LinearKernel {
             packed_shape(weight).format, tile_tokens(p.m), warps, k_groups, cluster, 0, false};
         tile.stages = most_stages(device, tile) / k_groups * k_groups;
         if (!tile.is_possible() || tile.stages < kMinStages) continue;
-        const std::int64_t waves = ceil_div(tile.units(p.m, weight.n), num_slots(device, tile));
+        const std::int64_t waves = ceil_div(num_units(tile, weight, p), num_slots(device, tile));
         const std::int64_t blocks = ceil_div(
             ceil_div(weight.k, kernels::kBrickK * BandTile::stage_blocks(tile.format)), cluster);
         const double cost = static_cast<double>(waves * tile.rows()) *

@@ -53,7 +53,7 @@ class Direct : public LinearKernel {
     const LinearProblem& p = call.plan.problem;
     const DirectTile tile = choose_tile(call.device.info(), w, p);
     DirectParams params = {};
-    params.weights = call.weight.pointer_to<std::uint8_t>(call.weight.bricks);
+    params.weights = call.bricks<std::uint8_t>();
     params.x = static_cast<const std::uint16_t*>(call.arguments.x);
     params.y = call.arguments.out;
     params.bias = p.has_bias ? call.arguments.bias : nullptr;

@@ -51,7 +51,7 @@ bool keeps_rows(const device::DeviceInfo& device, const LinearWeightInfo& weight
 }
 
 kernels::PackedShape packed_shape(const LinearWeightInfo& weight) noexcept {
-  return {to_kernel(weight.format), static_cast<std::int32_t>(weight.n),
+  return {to_kernel(weight.format), static_cast<std::int32_t>(weight.n / weight.groups),
           static_cast<std::int32_t>(weight.k)};
 }
 

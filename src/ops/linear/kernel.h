@@ -15,7 +15,8 @@
 
 namespace tilewright::ops {
 
-/// What a launch needs: the plan, its loaded kernels, the weight and the addresses.
+/// What a launch needs: the plan, its loaded kernels, the weight and the addresses. Of a kernel
+/// that takes no groups all but the weight are a group's.
 struct LinearCall {
   const device::Device& device;
   const LinearPlan& plan;
@@ -23,7 +24,16 @@ struct LinearCall {
   const LinearArguments& arguments;
   std::span<const device::Kernel> entries;  ///< one for each launch of the plan
   const device::Stream& stream;
+  std::int64_t group = 0;
 
+  template <class T>
+  const T* bricks() const {
+    return weight.pointer_to<T>(weight.bricks, group);
+  }
+  template <class T = float>
+  const T* block_scales() const {
+    return weight.pointer_to<T>(weight.block_scales, group);
+  }
   template <class Params>
   void launch(std::size_t index, const Params& params) const {
     launch_bytes(index, &params, sizeof params);
@@ -44,6 +54,8 @@ class LinearKernel {
 
   /// Whether it reads weights as keeps_rows() has them, and not packed ones.
   virtual bool reads_rows() const { return false; }
+  /// Whether a launch computes all groups of such a weight; if not, there are launches for each.
+  virtual bool takes_groups(NumberFormat) const { return false; }
   /// Whether it reads weights prepared for block-scaled activations, and no others.
   virtual bool is_block_scaled() const { return false; }
   /// Why it cannot do a complete problem on any device; empty if it can.
@@ -87,7 +99,7 @@ bool keeps_rows(const device::DeviceInfo& device, const LinearWeightInfo& weight
 /// Errors   InvalidArgument if a scale of kFp8 is no power of two
 StateOf<LinearWeight> prepare_scaled_rows(const Device& device, const HostWeight& weight);
 
-/// How a weight is packed.
+/// How a group of a weight is packed.
 kernels::PackedShape packed_shape(const LinearWeightInfo& weight) noexcept;
 
 /// Clusters of that many CTAs that are on the device at once. Clusters of 4 and 8 do not fill the

@@ -10,6 +10,8 @@
 #include "ops/operator/arguments.h"
 #include "ops/operator/operator.h"
 
+#include <optional>
+#include <span>
 #include <utility>
 
 namespace tilewright {
@@ -20,6 +22,7 @@ struct Linear::State : ops::LoadedPlan<LinearPlan> {
 
   LinearWeight weight;  // keeps its memory
   const ops::LinearKernel& kernel = *ops::find_linear_kernel(plan().kernel);
+  const ops::LinearSplit split = ops::split_groups(plan(), kernel);
 };
 
 namespace {
@@ -37,10 +40,60 @@ void check_arguments(const LinearPlan& plan, const LinearArguments& a) {
   kChecks.workspace(a.workspace, plan.workspace_bytes);
 }
 
-device::Buffer upload(const device::Device& device, std::span<const std::byte> bytes) {
-  device::Buffer buffer(device, bytes.size());
-  buffer.copy_from_host(bytes);
-  return buffer;
+/// Bytes on their way to the device: those of each group behind those of the one before.
+class GroupBytes {
+ public:
+  GroupBytes(const device::Device& device, std::int64_t groups)
+      : device_(device), groups_(static_cast<std::size_t>(groups)) {}
+
+  void add(std::span<const std::byte> bytes) {
+    if (!buffer_) buffer_.emplace(device_, groups_ * bytes.size());
+    buffer_->copy_from_host(bytes, at_);
+    at_ += bytes.size();
+  }
+  device::Buffer take() { return std::move(*buffer_); }
+
+ private:
+  const device::Device& device_;
+  std::size_t groups_, at_ = 0;
+  std::optional<device::Buffer> buffer_;
+};
+
+// Packed, or as rows where the device keeps them.
+StateOf<LinearWeight> prepare_groups(const Device& device, const ops::HostWeight& host,
+                                     const LinearWeightInfo& info) {
+  const device::Device& inner = opened(device);
+  const bool is_fp8 = info.format == NumberFormat::kFp8;
+  const bool keeps_rows = ops::keeps_rows(inner.info(), info);
+  GroupBytes bricks(inner, info.groups), scales(inner, info.groups);
+  float alpha_bf16 = 1, alpha_e4m3 = 1;
+  for (std::int64_t g = 0; g < info.groups; ++g) {
+    const ops::HostWeight part = host.group(g, info.groups);
+    if (keeps_rows) {
+      const ops::E4m3Rows rows = is_fp8 ? ops::e4m3_rows(part) : ops::E4m3Rows{};
+      bricks.add(is_fp8 ? std::as_bytes(std::span(rows.values)) : std::as_bytes(part.values));
+      scales.add(std::as_bytes(std::span(rows.scales)));
+      continue;
+    }
+    const ops::PackedWeight packed = ops::pack_weight(part, info.activations);
+    bricks.add(std::as_bytes(packed.bytes()));
+    scales.add(std::as_bytes(std::span(packed.block_scales)));
+    alpha_bf16 = packed.alpha(kernels::WordOrder::kBf16);  // the same in all groups
+    alpha_e4m3 = packed.alpha(kernels::WordOrder::kE4m3);
+  }
+  return {device,     info,       ops::packed_shape(info), ops::word_order(info.activations),
+          alpha_bf16, alpha_e4m3, bricks.take(),           scales.take()};
+}
+
+// The arguments of a group.
+LinearArguments of_group(const LinearPlan& part, const LinearArguments& all, std::int64_t group) {
+  LinearArguments a = all;
+  const LinearWeightInfo& w = part.weight;
+  const LinearProblem& p = part.problem;
+  a.x = static_cast<const std::uint8_t*>(all.x) + group * w.k * ops::linear_elem_bytes(p.x_dtype);
+  a.out = static_cast<std::uint8_t*>(all.out) + group * w.n * ops::linear_elem_bytes(p.out_dtype);
+  if (p.has_bias) a.bias = all.bias + group * w.n;
+  return a;
 }
 
 }  // namespace
@@ -59,24 +112,11 @@ LinearWeight LinearWeight::prepare(const Device& device, const LinearWeightSourc
           "linear: up_values are given; expected one weight. Prepare a BlockScaledWeight of a gate "
           "and up, or two weights.");
   const ops::HostWeight host = ops::check_weight_source(source, &inner);
-  const LinearWeightInfo info = {source.format, activations, host.n, host.k};
-  if (activations == LinearActivations::kBlockScaled) {
-    ops::check_linear_weight(info);
+  const LinearWeightInfo info = {source.format, activations, host.n, host.k, source.groups};
+  ops::check_linear_weight(info);
+  if (activations == LinearActivations::kBlockScaled)
     return LinearWeight(std::make_shared<const State>(ops::prepare_scaled_rows(device, host)));
-  }
-  if (ops::keeps_rows(inner.info(), info)) {
-    const bool is_fp8 = source.format == NumberFormat::kFp8;
-    const ops::E4m3Rows rows = is_fp8 ? ops::e4m3_rows(host) : ops::E4m3Rows{};
-    return LinearWeight(std::make_shared<const State>(State{
-        device, info, ops::packed_shape(info), ops::word_order(activations), 1, 1,
-        upload(inner, is_fp8 ? std::as_bytes(std::span(rows.values)) : std::as_bytes(host.values)),
-        upload(inner, std::as_bytes(std::span(rows.scales)))}));
-  }
-  const ops::PackedWeight packed = ops::pack_weight(host, activations);
-  return LinearWeight(std::make_shared<const State>(
-      State{device, info, packed.shape, packed.order, packed.alpha(kernels::WordOrder::kBf16),
-            packed.alpha(kernels::WordOrder::kE4m3), upload(inner, std::as_bytes(packed.bytes())),
-            upload(inner, std::as_bytes(std::span(packed.block_scales)))}));
+  return LinearWeight(std::make_shared<const State>(prepare_groups(device, host, info)));
 }
 
 const LinearWeightInfo& LinearWeight::info() const noexcept {
@@ -107,8 +147,15 @@ void Linear::run(const LinearArguments& arguments) const {
   const State& state = *state_;
   if (state.plan().launches.empty()) return;
   check_arguments(state.plan(), arguments);
-  state.kernel.run({state.device(), state.plan(), Internal::of(state.weight), arguments,
-                    state.entries, state.stream(arguments.stream)});
+  const device::Stream stream = state.stream(arguments.stream);
+  const std::span<const device::Kernel> entries(state.entries);
+  const std::size_t launches = state.split.part.launches.size();
+  for (std::int64_t g = 0; g < state.split.parts; ++g) {
+    const LinearArguments of = of_group(state.split.part, arguments, g);
+    state.kernel.run({state.device(), state.split.part, Internal::of(state.weight), of,
+                      entries.subspan(static_cast<std::size_t>(g) * launches, launches), stream,
+                      g});
+  }
 }
 
 LinearPlan plan_linear(const Device& device, const LinearWeightInfo& weight,

@@ -34,7 +34,7 @@ std::string find_obstacle(const LinearKernel& kernel, const device::DeviceInfo& 
                        plan.weight.format == NumberFormat::kBf16 ? "bf16" : "fp8 by fp8");
   }
   if (plan.problem.m == 0) return {};
-  LinearPlan trial = plan;
+  LinearPlan trial = split_groups(plan, kernel).part;
   kernel.lay_out(device, trial);
   for (const Launch& launch : trial.launches) {
     obstacle = launch_obstacle(device.compute_capability, device, launch);
@@ -50,9 +50,21 @@ const LinearKernel& choose_kernel(const device::DeviceInfo& device, LinearPlan& 
       fmt::format("{} weights for {} activations", to_string(w.format), to_string(w.activations)),
       "Ask for bf16 x, for auto, or take another device."};
   return *linear_kernels()[choose(plan, request, linear_kernels(), [&](const auto& kernel) {
-    return make_option(kernel->name(), find_obstacle(*kernel, device, plan),
-                       [&] { return linear_cost_us(*kernel, device, w, plan.problem); });
+    return make_option(kernel->name(), find_obstacle(*kernel, device, plan), [&] {
+      const LinearSplit split = split_groups(plan, *kernel);
+      return static_cast<double>(split.parts) *
+             linear_cost_us(*kernel, device, split.part.weight, plan.problem);
+    });
   })];
+}
+
+void lay_out(const device::DeviceInfo& device, const LinearKernel& kernel, LinearPlan& plan) {
+  LinearSplit split = split_groups(plan, kernel);
+  kernel.lay_out(device, split.part);
+  plan.workspace_bytes = split.part.workspace_bytes;
+  for (std::int64_t i = 0; i < split.parts; ++i)
+    plan.launches.insert(plan.launches.end(), split.part.launches.begin(),
+                         split.part.launches.end());
 }
 
 // Between two numbers of rows in proportion; beyond the last in proportion to the rows.
@@ -107,13 +119,23 @@ double linear_cost_us(const LinearKernel& kernel, const device::DeviceInfo& devi
   return kLaunchUs + std::max(time_at(*rates, m) - kLaunchUs, 0.1) * size;
 }
 
+LinearSplit split_groups(const LinearPlan& plan, const LinearKernel& kernel) {
+  LinearSplit split = {plan, 1};
+  if (plan.weight.groups == 1 || kernel.takes_groups(plan.weight.format)) return split;
+  split.parts = plan.weight.groups;
+  split.part.weight.n /= split.parts;
+  split.part.weight.groups = 1;
+  split.part.launches.resize(plan.launches.size() / static_cast<std::size_t>(split.parts));
+  return split;
+}
+
 LinearPlan make_linear_plan(const device::DeviceInfo& device, const LinearWeightInfo& weight,
                             const LinearProblem& problem) {
   LinearPlan plan;
   plan.weight = weight;
   plan.problem = complete_linear_problem(weight, problem);
   const LinearKernel& kernel = choose_kernel(device, plan);
-  if (plan.problem.m > 0) kernel.lay_out(device, plan);
+  if (plan.problem.m > 0) lay_out(device, kernel, plan);
   plan.flops = linear_flops(weight, plan.problem);
   plan.bytes = linear_bytes(weight, plan.problem);
   plan.notes = linear_notes(plan);

@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "ops/linear/kernel.h"
 
+#include <cstdint>
 #include <vector>
 
 namespace tilewright::ops {
@@ -18,6 +19,15 @@ LinearPlan make_linear_plan(const device::DeviceInfo& device, const LinearWeight
 /// the kernel stands there, else by its model. Only its order among kernels means something.
 double linear_cost_us(const LinearKernel& kernel, const device::DeviceInfo& device,
                       const LinearWeightInfo& weight, const LinearProblem& problem);
+
+/// How a kernel goes through the groups of a weight: `part` is the plan of each of so many parts,
+/// which are the groups, or all of them at once.
+struct LinearSplit {
+  LinearPlan part;
+  std::int64_t parts = 1;
+};
+/// Of a plan with or without launches.
+LinearSplit split_groups(const LinearPlan& plan, const LinearKernel& kernel);
 
 /// How problem and kernel read.
 std::vector<PlanNote> linear_notes(const LinearPlan& plan);

@@ -1,6 +1,7 @@
 #include "ops/linear/problem.h"
 
 #include "kernels/moe/scatter.h"
+#include "ops/linear/source.h"
 #include "ops/operator/problem_checks.h"
 
 namespace tilewright::ops {
@@ -8,6 +9,7 @@ namespace tilewright::ops {
 namespace {
 
 constexpr std::int64_t kMaxRows = std::int64_t{1} << 24, kMaxStride = std::int64_t{1} << 32;
+constexpr std::int64_t kMaxGroups = 1024;
 constexpr std::int64_t kMaxQuantisedColumns = kernels::kMoeScatterMaxColumns;
 
 void check_stride(ProblemChecks& checks, const char* field, std::int64_t stride, std::int64_t least,
@@ -28,6 +30,19 @@ void check_block_scaled(ProblemChecks& checks, const LinearWeightInfo& weight) {
       .remedy("Pad the weight and x with zeros, or prepare it for bf16 activations.");
 }
 
+Noted check_groups(ProblemChecks& checks, const LinearWeightInfo& weight) {
+  const std::int64_t rows = weight.format == NumberFormat::kFp8 ? kFp8Block : 16;
+  const bool is_scaled = weight.activations == LinearActivations::kBlockScaled;
+  return checks
+      .expect(weight.groups == 1 || (weight.groups > 1 && weight.groups <= kMaxGroups &&
+                                     weight.n % (weight.groups * rows) == 0 && !is_scaled),
+              "groups", weight.groups,
+              "1, or up to {} with a multiple of {} of the {} rows in each, and activations that "
+              "are not block_scaled",
+              kMaxGroups, rows, weight.n)
+      .remedy("Prepare a weight for each group.");
+}
+
 // Whether sizes and types are such that strides can be looked at.
 bool check_numbers(ProblemChecks& checks, const LinearWeightInfo& weight, const LinearProblem& p) {
   checks.expect(p.m >= 0 && p.m <= kMaxRows, "m", p.m, "0 to 2^24 rows of x");
@@ -37,8 +52,13 @@ bool check_numbers(ProblemChecks& checks, const LinearWeightInfo& weight, const 
                 "activation_scales", p.activation_scales, "auto, row or block");
   const bool is_fp8 = weight.activations == LinearActivations::kFp8;
   if (weight.activations == LinearActivations::kBlockScaled) check_block_scaled(checks, weight);
+  checks
+      .expect(weight.groups == 1 || p.x_dtype == DType::kBF16, "x_dtype", p.x_dtype,
+              "BF16 for a weight of {} groups", weight.groups)
+      .remedy("Prepare a weight for each group.");
   return all_held(
-      {checks.expect(weight.n > 0 && weight.n % 16 == 0, "n", weight.n, "a multiple of 16"),
+      {check_groups(checks, weight),
+       checks.expect(weight.n > 0 && weight.n % 16 == 0, "n", weight.n, "a multiple of 16"),
        checks.expect(weight.k > 0 && weight.k % 16 == 0, "k", weight.k, "a multiple of 16"),
        checks
            .expect(p.x_dtype == DType::kBF16 || (p.x_dtype == DType::kF8_E4M3 && is_fp8), "x_dtype",
@@ -53,6 +73,7 @@ bool check_numbers(ProblemChecks& checks, const LinearWeightInfo& weight, const 
 
 void check_linear_weight(const LinearWeightInfo& weight) {
   ProblemChecks checks("linear");
+  check_groups(checks, weight);
   if (weight.activations == LinearActivations::kBlockScaled) check_block_scaled(checks, weight);
   checks.finish();
 }
@@ -77,7 +98,8 @@ LinearProblem complete_linear_problem(const LinearWeightInfo& weight,
   if (p.activation_scales == ScaleSharing::kAuto)
     p.activation_scales =
         weight.format == NumberFormat::kFp8 ? ScaleSharing::kBlock : ScaleSharing::kRow;
-  const std::int64_t columns = p.x_dtype == DType::kF8_E4M3 ? fp8_columns(weight.k) : weight.k;
+  const std::int64_t columns =
+      p.x_dtype == DType::kF8_E4M3 ? fp8_columns(weight.k) : weight.k * weight.groups;
   if (p.x_stride == 0) p.x_stride = columns;
   if (p.out_stride == 0) p.out_stride = weight.n;
   if (has_strides) {
@@ -111,7 +133,7 @@ double linear_flops(const LinearWeightInfo& weight, const LinearProblem& p) noex
 double linear_bytes(const LinearWeightInfo& weight, const LinearProblem& p) noexcept {
   const double m = static_cast<double>(p.m);
   return linear_weight_bytes(weight) +
-         m * static_cast<double>(weight.k * linear_elem_bytes(p.x_dtype)) +
+         m * static_cast<double>(weight.groups * weight.k * linear_elem_bytes(p.x_dtype)) +
          m * static_cast<double>(weight.n * linear_elem_bytes(p.out_dtype));
 }
 

@@ -242,6 +242,31 @@ std::int64_t HostWeight::scale_row_bytes() const noexcept {
   return group == 0 ? 0 : k / group;
 }
 
+HostWeight HostWeight::group(std::int64_t index, std::int64_t groups) const {
+  HostWeight part;
+  part.format = format;
+  part.n = n / groups;
+  part.k = k;
+  const auto of = [&](std::span<const std::uint8_t> rows, std::int64_t row_bytes) {
+    const auto bytes = static_cast<std::size_t>(part.n * row_bytes);
+    return rows.subspan(static_cast<std::size_t>(index) * bytes, bytes);
+  };
+  part.values = of(values, value_row_bytes());
+  part.scales = of(scales, scale_row_bytes());
+  const std::ptrdiff_t blocks = std::ssize(block_scales) / groups;
+  const auto first = block_scales.begin() + index * blocks;
+  part.block_scales.assign(first, first + blocks);
+  part.global_scale = global_scale;
+  part.largest_scale = largest_scale;  // of all: groups share a scale origin
+  part.smallest_scale = smallest_scale;
+  return part;
+}
+
+void require_one_group(const LinearWeightSource& source) {
+  check(source.groups == 1,
+        "groups = {}; expected 1 here. Only linear layers take a weight of groups.", source.groups);
+}
+
 HostWeight check_weight_source(const LinearWeightSource& source, const device::Device* device) {
   HostWeight weight;
   weight.format = source.format;

@@ -35,8 +35,14 @@ struct HostWeight {
   std::int64_t value_row_bytes() const noexcept;
   std::int64_t scale_row_bytes() const noexcept;
 
+  /// Rows of one of so many groups, each of whole blocks; refers to this one's memory.
+  HostWeight group(std::int64_t index, std::int64_t groups) const;
+
   std::vector<std::uint8_t> owned_values, owned_scales;  ///< what was fetched or reordered
 };
+
+/// Errors   InvalidArgument if the weight has groups, which only linear layers take
+void require_one_group(const LinearWeightSource& source);
 
 /// Device memory is fetched if `device` is given. The result refers to the source's memory unless
 /// it was fetched or reordered.

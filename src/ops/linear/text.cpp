@@ -13,8 +13,9 @@ std::string problem_text(const LinearWeightInfo& w, const LinearProblem& p) {
   std::string text = fmt::format("m {}, n {}, k {}, weight {} for {} activations, x {}, out {}",
                                  p.m, w.n, w.k, to_string(w.format), to_string(w.activations),
                                  ops::type_word(p.x_dtype), ops::type_word(p.out_dtype));
+  if (w.groups > 1) text += fmt::format(", {} groups", w.groups);
   if (p.has_bias) text += ", bias";
-  if (p.x_stride != w.k) text += fmt::format(", x rows {} apart", p.x_stride);
+  if (p.x_stride != w.k * w.groups) text += fmt::format(", x rows {} apart", p.x_stride);
   if (p.out_stride != w.n) text += fmt::format(", out rows {} apart", p.out_stride);
   return text;
 }

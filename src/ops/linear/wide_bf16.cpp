@@ -76,8 +76,8 @@ class WideBf16 : public LinearKernel {
     WideBf16Params params = {};
     bind_wide(call.device,
               {.x = {"x", call.arguments.x, w.k, p.m, 2 * p.x_stride, 2, box_tokens()},
-               .bricks = call.weight.pointer_to<std::uint8_t>(call.weight.bricks),
-               .block_scales = call.weight.pointer_to<float>(call.weight.block_scales),
+               .bricks = call.bricks<std::uint8_t>(),
+               .block_scales = call.block_scales(),
                .shape = call.weight.shape,
                .y = call.arguments.out,
                .y_pitch = p.out_stride},

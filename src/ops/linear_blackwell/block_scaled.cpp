@@ -146,7 +146,7 @@ class TensorBlocks : public LinearKernel {
     const LinearProblem& p = call.plan.problem;
     const BlockScaledConfig& c = variant.config;
     const auto* const workspace = static_cast<const std::uint8_t*>(call.arguments.workspace);
-    const void* const weight = call.weight.pointer_to<void>(call.weight.bricks);
+    const void* const weight = call.bricks<void>();
     const std::int64_t pitch = variant.weight_row_bytes(w.k), atoms = ceil_div(w.n, kScaleTileRows);
     kernels::BlockScaledGemmParams& gemm = params.gemm;
     gemm.m = static_cast<std::int32_t>(p.m);
@@ -171,11 +171,10 @@ class TensorBlocks : public LinearKernel {
         call.device,
         scale_tiles("scales of x", workspace + x.scales, x.tiles_k, x.tiles, c.scale_atoms_k(), 1),
         gemm.a_scale_map);
-    store_map(
-        call.device,
-        scale_tiles("scales of the weight", call.weight.pointer_to<void>(call.weight.block_scales),
-                    x.tiles_k, atoms, c.scale_atoms_k(), c.scale_atoms_n()),
-        gemm.b_scale_map);
+    store_map(call.device,
+              scale_tiles("scales of the weight", call.block_scales<void>(), x.tiles_k, atoms,
+                          c.scale_atoms_k(), c.scale_atoms_n()),
+              gemm.b_scale_map);
     if (is_few_) return;
     gemm.has_d_map = 1;
     store_map(call.device, result_rows("out", gemm.d, false, p.m, w.n, gemm.d_row_bytes),

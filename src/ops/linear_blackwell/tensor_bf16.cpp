@@ -55,9 +55,7 @@ class TensorBf16 : public LinearKernel {
   static void bind_weight(const LinearCall& call, int box_rows, std::uint8_t (&to)[128]) {
     const LinearWeightInfo& w = call.plan.weight;
     store_map(call.device,
-              byte_rows("weight", call.weight.pointer_to<void>(call.weight.bricks), w.n, 2 * w.k,
-                        2 * w.k, box_rows),
-              to);
+              byte_rows("weight", call.bricks<void>(), w.n, 2 * w.k, 2 * w.k, box_rows), to);
   }
   static void bind_out(const LinearCall& call, BlockScaledGemmParams& params) {
     store_map(

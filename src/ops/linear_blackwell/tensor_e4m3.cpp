@@ -62,7 +62,7 @@ class TensorE4m3 : public LinearKernel {
     params.gemm.is_d_f32 = p.out_dtype == DType::kF32;
     params.x_scales = x.scales;
     params.x_scale_pitch = has_blocks ? static_cast<std::int32_t>(fp8_scale_rows(p.m)) : 0;
-    params.weight_scales = call.weight.pointer_to<float>(call.weight.block_scales);
+    params.weight_scales = call.block_scales();
     params.weight_blocks =
         static_cast<std::int32_t>(ceil_div(call.plan.weight.n, kernels::kE4m3ScaleBlock));
     return params;
@@ -77,9 +77,7 @@ class TensorE4m3 : public LinearKernel {
   static void bind_weight(const LinearCall& call, int box_rows, std::uint8_t (&to)[128]) {
     const LinearWeightInfo& w = call.plan.weight;
     const std::int64_t bytes = fp8_columns(w.k);
-    store_map(call.device,
-              byte_rows("weight", call.weight.pointer_to<void>(call.weight.bricks), w.n, bytes,
-                        bytes, box_rows),
+    store_map(call.device, byte_rows("weight", call.bricks<void>(), w.n, bytes, bytes, box_rows),
               to);
   }
 

@@ -50,6 +50,7 @@ std::vector<Named> list(const std::vector<LinearWeightSource>& experts,
 
 HostWeight open(const Named& named, const device::Device& device) {
   try {
+    ops::require_one_group(*named.source);
     return ops::check_weight_source(*named.source, &device);
   } catch (const Error& error) {
     throw Error(error.kind(), fmt::format("moe: {}: {}", named.name, error.what()));

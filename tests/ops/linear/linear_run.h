@@ -15,8 +15,10 @@
 #include "tests/kernels/kernel_test.h"
 #include "tests/ops/linear/case.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <tuple>
 
 namespace tilewright::ops {
 
@@ -28,6 +30,7 @@ struct LinearCase {
   LinearActivations activations = LinearActivations::kBf16;
   std::int64_t n = 80, k = 112;
   LinearProblem problem = {};
+  std::int64_t groups = 1;
 };
 
 class LinearRun {
@@ -37,13 +40,14 @@ class LinearRun {
         case_problem_(c.problem),
         weight_(c.format, c.n, c.k, 7),
         host_(open(weight_, c.activations)) {
+    weight_.source.groups = c.groups;
     prepared_ = LinearWeight::prepare(device, weight_.source, c.activations);
     linear_.emplace(*prepared_, c.problem);
     reference::Random random(3);
     const LinearProblem& p = problem();
     // Rows of different magnitude: a row must not take another's scale.
-    for (std::int64_t i = 0; i < p.m * c.k; ++i) {
-      const double x = random.uniform(-2, 2) * static_cast<double>(1 + i / c.k % 5);
+    for (std::int64_t i = 0; i < p.m * columns(); ++i) {
+      const double x = random.uniform(-2, 2) * static_cast<double>(1 + i / columns() % 5);
       x_.push_back(static_cast<float>(round_to(kBf16, x)));
     }
     for (std::int64_t j = 0; j < c.n && p.has_bias; ++j)
@@ -57,7 +61,7 @@ class LinearRun {
   std::vector<double> run() const {
     const device::Device& inner = opened(device_);
     const LinearProblem& p = problem();
-    const std::int64_t n = linear_->plan().weight.n, k = linear_->plan().weight.k;
+    const std::int64_t n = linear_->plan().weight.n, k = columns();
     std::vector<std::uint16_t> codes(static_cast<std::size_t>(p.m * p.x_stride), 0xffff);
     for (std::int64_t i = 0; i < p.m * k; ++i)
       codes[static_cast<std::size_t>(i / k * p.x_stride + i % k)] = static_cast<std::uint16_t>(
@@ -151,7 +155,8 @@ class LinearRun {
   // x as the quantise operator rounds it to e4m3.
   std::vector<double> e4m3_x() const {
     const bool has_blocks = problem().activation_scales == ScaleSharing::kBlock;
-    return reference::round_to_fp8(x_, problem().m, plan().weight.k, has_blocks ? 128 : 0);
+    const std::int64_t rows = problem().m * plan().weight.groups;  // a group's part is a row
+    return reference::round_to_fp8(x_, rows, plan().weight.k, has_blocks ? 128 : 0);
   }
   // To MXFP8, or to NVFP4 with a G for each row.
   void round_to_blocks(std::vector<double>& x) const {
@@ -160,10 +165,22 @@ class LinearRun {
                                     std::nullopt);
   }
 
+  // Of a row of x.
+  std::int64_t columns() const { return plan().weight.k * plan().weight.groups; }
+  // A weight for all columns of x: zeros where a group does not read.
+  std::vector<double> spread(const std::vector<double>& w) const {
+    const auto [n, k, groups] = std::tuple(plan().weight.n, plan().weight.k, plan().weight.groups);
+    std::vector<double> all(static_cast<std::size_t>(n * columns()), 0);
+    for (std::int64_t r = 0; r < n; ++r)
+      std::copy_n(w.begin() + r * k, k, all.begin() + r * columns() + r * groups / n * k);
+    return all;
+  }
+
   void compare(const std::vector<double>& out, const std::vector<double>& x,
-               const std::vector<double>& w, double accumulate_roundoff) const {
+               const std::vector<double>& of_groups, double accumulate_roundoff) const {
     const std::int64_t n = plan().weight.n, k = plan().weight.k;
-    const reference::LinearShape shape = {problem().m, n, k};
+    const std::vector<double> w = spread(of_groups);
+    const reference::LinearShape shape = {problem().m, n, columns()};
     const std::vector<double> bias(bias_.begin(), bias_.end());
     const std::vector<double> exact = reference::linear(shape, x, w, bias);
     const std::vector<double> magnitude = reference::linear_magnitude(shape, x, w);

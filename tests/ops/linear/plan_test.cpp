@@ -16,6 +16,7 @@ namespace tilewright::ops {
 namespace {
 
 using testing::HasSubstr;
+using testing::ThrowsMessage;
 
 constexpr LinearWeightInfo kW4A16 = {NumberFormat::kNvfp4, LinearActivations::kBf16, 7168, 7168};
 constexpr LinearWeightInfo kW4A8 = {NumberFormat::kNvfp4, LinearActivations::kFp8, 7168, 7168};
@@ -100,6 +101,34 @@ TEST_F(LinearPlanTest, BlackwellMultipliesFp8ByE4m3) {
                               {.m = 64}),
              "tensor_e4m3_few"),
       HasSubstr("prepared for fp8 activations"));
+}
+
+TEST_F(LinearPlanTest, FewRowsTakeAllGroupsAtOnce) {
+  const LinearWeightInfo weight = {NumberFormat::kFp8, LinearActivations::kBf16, 8192, 4096, 8};
+  const LinearPlan few = make_linear_plan(h200(), weight, {.m = 4});
+  EXPECT_EQ(few.launches.size(), 1u) << few.kernel;
+  EXPECT_EQ(few.problem.x_stride, 8 * 4096);
+  const LinearPlan many = make_linear_plan(h200(), weight, {.m = 4096});
+  EXPECT_EQ(many.launches.size(), 8u) << many.kernel;
+  EXPECT_THAT(many.to_string(), HasSubstr("8 groups"));
+  EXPECT_EQ(few.flops, 2.0 * 4 * 8192 * 4096);
+  EXPECT_EQ(few.bytes, 8192.0 * 4096 * (1 + 4.0 / (128 * 128)) + 4 * 2.0 * (8 * 4096 + 8192));
+}
+
+TEST_F(LinearPlanTest, RefusesGroupsThatCannotBe) {
+  const auto refuses = [&](const LinearWeightInfo& weight, const LinearProblem& p,
+                           const char* text) {
+    EXPECT_THAT([&] { make_linear_plan(h200(), weight, p); },
+                ThrowsMessage<Error>(HasSubstr(text)));
+  };
+  constexpr LinearActivations kBf16 = LinearActivations::kBf16;
+  refuses({NumberFormat::kFp8, kBf16, 384, 64, 2}, {.m = 1},
+          "groups = 2; expected 1, or up to 1024 with a multiple of 128 of the 384 rows in each");
+  refuses({NumberFormat::kNvfp4, kBf16, 48, 64, 2}, {.m = 1}, "a multiple of 16 of the 48 rows");
+  refuses({NumberFormat::kBf16, kBf16, 64, 64, 0}, {.m = 1}, "groups = 0");
+  refuses({NumberFormat::kFp8, LinearActivations::kFp8, 256, 64, 2},
+          {.m = 1, .x_dtype = DType::kF8_E4M3}, "BF16 for a weight of 2 groups");
+  refuses({NumberFormat::kBf16, kBf16, 64, 64, 2}, {.m = 1, .x_stride = 64}, "from 128 to 2^32");
 }
 
 TEST_F(LinearPlanTest, LaunchesNothingForNoRows) {

@@ -1,5 +1,8 @@
 // The linear operator on every device: every kernel on ragged shapes against float64, under all
 // checks of the simulator.
+#include "tilewright/block_scaled_linear.h"
+#include "tilewright/moe.h"
+
 #include "device/graph.h"
 #include "tests/ops/linear/linear_run.h"
 #include "tests/ops/operator_test.h"
@@ -10,6 +13,7 @@ namespace tilewright::ops {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 class LinearRunTest : public ChipTest<LinearRunTest> {
  protected:
@@ -126,6 +130,56 @@ TEST_P(LinearRunTest, BiasStridesAndFloat32OfEveryFormat) {
     }
   }
 }
+// Each group multiplies columns of x of its own: by one launch of the kernel for few rows, by a
+// launch for each group of the others. Rows of a group fill no tile, but whole blocks of scales.
+TEST_P(LinearRunTest, GroupsOfEveryFormat) {
+  for (const NumberFormat format : kEveryFormat) {
+    const std::int64_t rows = format == NumberFormat::kFp8 ? 128 : 48;
+    for (const LinearActivations activations : kBothActivations) {
+      if (format == NumberFormat::kBf16 && activations == LinearActivations::kFp8) continue;
+      for (const std::int64_t m : {1, 19, 70})
+        check({.format = format,
+               .activations = activations,
+               .n = 3 * rows,
+               .k = 160,
+               .problem = {.m = m,
+                           .out_dtype = m == 19 ? DType::kF32 : DType::kBF16,
+                           .has_bias = m == 19,
+                           .x_stride = m == 19 ? 496 : 0,
+                           .out_stride = m == 19 ? 3 * rows + 8 : 0},
+               .groups = 3});
+    }
+  }
+}
+
+TEST_P(LinearRunTest, OtherOperatorsRefuseGroups) {
+  const RandomWeight weight(NumberFormat::kNvfp4, 64, 64, 1);
+  LinearWeightSource source = weight.source;
+  source.groups = 2;
+  const auto text = HasSubstr("groups = 2; expected 1 here");
+  EXPECT_THAT(
+      [&] {
+        MoeWeights::prepare(*device_, {{source}, {source}, {source}});
+      },
+      ThrowsMessage<Error>(text));
+  EXPECT_THAT([&] { BlockScaledWeight::prepare(*device_, source); }, ThrowsMessage<Error>(text));
+}
+
+TEST_P(LinearRunTest, GroupsByKernel) {
+  for (const char* const kernel : {"band", "band_large", "band_n64", "wide_bf16_t128_r2",
+                                   "wide_e4m3_g128", "tensor_e4m3_few", "tensor_bf16_few"}) {
+    const bool is_e4m3 = std::string(kernel).find("e4m3") != std::string::npos;
+    LinearCase c = {.format = NumberFormat::kFp8,
+                    .activations = is_e4m3 ? LinearActivations::kFp8 : LinearActivations::kBf16,
+                    .n = 512,
+                    .k = 144,
+                    .problem = {.m = 9, .kernel = kernel},
+                    .groups = 2};
+    if (std::string(kernel).starts_with("tensor_bf16")) c.format = NumberFormat::kBf16;
+    if (is_possible(c)) check(c);
+  }
+}
+
 /// What the kernels of Blackwell that read rows of a weight are tried with: numbers that fill no
 /// tile, several tiles, more steps than a ring has stages.
 struct RowsShape {

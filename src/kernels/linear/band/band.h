@@ -29,7 +29,9 @@ struct BandCut {
 /// matrix e; weights packed (packed_weight.h), x bf16, products exact, sums in f32.
 ///
 /// Dense: expert_offsets is null, one matrix, rows 0..m. Grouped: rows expert_offsets[e] to
-/// expert_offsets[e + 1] belong to matrix e; token(i) = row_token[i], or i if that is null.
+/// expert_offsets[e + 1] belong to matrix e; token(i) = row_token[i], or i if that is null. Entries
+/// of groups: rows 0..m, of which matrix e takes the columns of x from e * k on, and makes those of
+/// y from e * n on.
 ///
 /// With is_swiglu the packed rows are those of swiglu_row() (n counts both, 2 * columns), and
 ///     gate = sum of the gate row, up = that of the up row, with alphas[2 e] and alphas[2 e + 1]
@@ -50,9 +52,9 @@ struct BandParams {
   const float* row_weight;             ///< SwiGLU, per row; null: 1
   std::int64_t x_stride, y_stride;
   std::int64_t matrix_bytes;  ///< from one matrix to the next
-  std::int32_t m;             ///< rows; dense only
+  std::int32_t m;             ///< rows; not grouped
   std::int32_t n, k;          ///< k a multiple of 8
-  std::int32_t experts;       ///< at most kBandMaxExperts; dense 1
+  std::int32_t experts;       ///< matrices; grouped at most kBandMaxExperts
   std::int32_t scale_halves;  ///< kFp8: 1; SwiGLU 2, gate and up have scales of their own
   std::int32_t scale_rows;    ///< kFp8: ceil(n / 128); SwiGLU ceil(n / 256)
   std::int32_t is_y_f32, is_swiglu;
@@ -63,7 +65,8 @@ struct BandParams {
 };
 
 /// How a launch cuts the problem. Entries linear_band_FORMAT_nTOKENS, FORMAT nvfp4, nvfp4_braided,
-/// mxfp4, mxfp4_braided, fp8, bf16; TOKENS 32, or 64 for tiles of more tokens. Grid: a multiple of
+/// mxfp4, mxfp4_braided, fp8, bf16, and of groups fp8_groups, bf16_groups; TOKENS 32, or 64 for
+/// tiles of more tokens. Grid: a multiple of
 /// `cluster`; clusters walk the units (matrix, token block, row tile), so any number of them is
 /// right.
 struct BandTile {
@@ -125,7 +128,7 @@ struct BandTile {
     c.totals_at = c.offsets_at + (kBandMaxExperts + 1) * 4;
     return c;
   }
-  /// Units of a dense matrix: each is work for one cluster.
+  /// Units of a matrix that is not grouped: each is work for one cluster.
   constexpr std::int64_t units(std::int64_t m, std::int64_t n) const {
     return (n + rows() - 1) / rows() * ((m + tokens - 1) / tokens);
   }

@@ -10,6 +10,7 @@ namespace tilewright::tile {
 
 /// Writes fragments: 16 rows by 8 tokens, c[0] and c[1] row g of tokens 2t and 2t + 1, c[2] and
 /// c[3] row g + 8.
+template <class C>
 struct BandEpilogue {
   const BandParams& params;
   BandUnit unit;
@@ -23,7 +24,8 @@ struct BandEpilogue {
   }
 
   __device__ void put(std::int32_t row, std::int32_t column, float value) const {
-    const std::int64_t at = row * params.y_stride + column;
+    std::int64_t at = row * params.y_stride + column;
+    if constexpr (C::kHasColumns) at += std::int64_t{unit.matrix} * params.n;
     if (params.is_y_f32) {
       static_cast<float*>(params.y)[at] = value;
     } else {
@@ -144,7 +146,7 @@ struct BandExchange {
   /// Writes the unit's results. All warps of all CTAs. `has_next`: another unit follows.
   template <int Tiles>
   __device__ void finish(const BandSums<Tiles>& sums, const BandConsumer<C>& from,
-                         const BandEpilogue& epilogue, bool has_next) {
+                         const BandEpilogue<C>& epilogue, bool has_next) {
     const bool is_shared = cluster * groups > 1;
     const std::uint32_t fragments = static_cast<std::uint32_t>(params.cut.tile_bricks) * Tiles;
     const std::uint32_t slots = (fragments + cluster - 1) / cluster;

@@ -22,7 +22,7 @@ struct BandWorker {
     BandSums<Tiles> sums;
     consumer.template accumulate<Tiles>(sums, unit, steps);
     ptx::griddepcontrol_wait();  // a preceding kernel may have read what is written now
-    const BandEpilogue epilogue(params, unit);
+    const BandEpilogue<C> epilogue(params, unit);
     exchange.template finish<Tiles>(sums, consumer, epilogue, has_next);
   }
 };
@@ -52,8 +52,8 @@ __device__ void initialise_band_barriers(const BandParams& params, const BandSha
 }
 
 template <class C>
-__device__ void band_produce(const BandParams& params, const BandUnits& units, std::int32_t first,
-                             std::int32_t stride) {
+__device__ void band_produce(const BandParams& params, const BandUnits<C>& units,
+                             std::int32_t first, std::int32_t stride) {
   BandLoader<C> loader(params, units.shared);
   std::int32_t early = loader.load_early(units, first);
   band_sync();
@@ -68,8 +68,8 @@ __device__ void band_produce(const BandParams& params, const BandUnits& units, s
 }
 
 template <class C>
-__device__ void band_consume(const BandParams& params, const BandUnits& units, std::int32_t first,
-                             std::int32_t stride) {
+__device__ void band_consume(const BandParams& params, const BandUnits<C>& units,
+                             std::int32_t first, std::int32_t stride) {
   clear_tokens<C>(params);
   band_sync();
   if (params.cut.cluster > 1) ptx::barrier_cluster_arrive_aligned();
@@ -97,7 +97,7 @@ __device__ void band_consume(const BandParams& params, const BandUnits& units, s
 
 template <class C>
 __device__ void linear_band(const BandParams& params) {
-  const BandUnits units{params, BandShared(params.cut)};
+  const BandUnits<C> units{params, BandShared(params.cut)};
   const auto first = static_cast<std::int32_t>(ptx::clusterid_x());
   const auto stride = static_cast<std::int32_t>(ptx::nclusterid_x());
   if (threadIdx.x < 32) {
@@ -112,8 +112,14 @@ __device__ void linear_band(const BandParams& params) {
 }  // namespace tilewright::tile
 
 /// Entry linear_band_NAME_nTOKENS.
+#define TILEWRIGHT_LINEAR_BAND_OF(NAME, FORMAT, ORDER, TOKENS, HAS_COLUMNS) \
+  TILEWRIGHT_KERNEL(                                                        \
+      linear_band_##NAME##_n##TOKENS, BandParams,                           \
+      __launch_bounds__(BandTile::max_threads(TOKENS), 1),                  \
+      tile::linear_band<                                                    \
+          tile::BandConfig<WeightFormat::FORMAT, WordOrder::ORDER, TOKENS, HAS_COLUMNS>>)
 #define TILEWRIGHT_LINEAR_BAND(NAME, FORMAT, ORDER, TOKENS) \
-  TILEWRIGHT_KERNEL(                                        \
-      linear_band_##NAME##_n##TOKENS, BandParams,           \
-      __launch_bounds__(BandTile::max_threads(TOKENS), 1),  \
-      tile::linear_band<tile::BandConfig<WeightFormat::FORMAT, WordOrder::ORDER, TOKENS>>)
+  TILEWRIGHT_LINEAR_BAND_OF(NAME, FORMAT, ORDER, TOKENS, false)
+/// Entry linear_band_NAME_groups_nTOKENS.
+#define TILEWRIGHT_LINEAR_BAND_GROUPS(NAME, FORMAT, ORDER, TOKENS) \
+  TILEWRIGHT_LINEAR_BAND_OF(NAME##_groups, FORMAT, ORDER, TOKENS, true)

@@ -61,7 +61,8 @@ struct BandLoader {
     const std::uint16_t* x[kCopies];
   };
   __device__ void find_sources(Sources& sources, const BandUnit& unit) const {
-    const std::int32_t from_k = (steps.begin * kChunks + lane() % kChunks) * 8;
+    std::int32_t from_k = (steps.begin * kChunks + lane() % kChunks) * 8;
+    if constexpr (C::kHasColumns) from_k += unit.matrix * params.k;
 #pragma unroll
     for (int i = 0; i < kCopies; ++i) {
       if (i * kRowsAtOnce >= unit.tokens) break;
@@ -105,7 +106,7 @@ struct BandLoader {
   }
 
   /// Fills the ring with weights of the first unit, which do not depend on preceding kernels.
-  __device__ std::int32_t load_early(const BandUnits& units, std::int32_t first_unit) const {
+  __device__ std::int32_t load_early(const BandUnits<C>& units, std::int32_t first_unit) const {
     if (units.is_grouped() || first_unit >= units.count()) return 0;
     const BandUnit unit = units.find(first_unit);
     const std::int32_t count = min(steps.end - steps.begin, params.cut.stages);

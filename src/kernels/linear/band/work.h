@@ -16,11 +16,14 @@ using kernels::BandParams;
 using kernels::BandTile;
 using kernels::WeightFormat;
 
-template <WeightFormat FormatValue, kernels::WordOrder OrderValue, int TokensValue>
+template <WeightFormat FormatValue, kernels::WordOrder OrderValue, int TokensValue,
+          bool HasColumnsValue>
 struct BandConfig {
   static constexpr WeightFormat kFormat = FormatValue;
   static constexpr kernels::WordOrder kOrder = OrderValue;
   static constexpr int kTokens = TokensValue;
+  /// Whether matrices take columns of x and y of their own.
+  static constexpr bool kHasColumns = HasColumnsValue;
   static constexpr int kBlocks = BandTile::stage_blocks(kFormat);
   static constexpr int kTokenBytes = BandTile::token_bytes(kFormat);
   static constexpr int kBrickBytes = kernels::brick_bytes(kFormat);
@@ -114,6 +117,7 @@ struct BandUnit {
 
 /// All units, in the order in which clusters take them: token blocks of a row tile are neighbours,
 /// so that a matrix is read from memory once.
+template <class C>
 struct BandUnits {
   const BandParams& params;
   BandShared shared;
@@ -121,10 +125,11 @@ struct BandUnits {
   __device__ std::int32_t blocks(std::int32_t tokens) const {
     return divide_by_power(tokens + params.cut.tile_tokens - 1, params.cut.tile_tokens);
   }
-  __device__ bool is_grouped() const { return params.expert_offsets != nullptr; }
+  __device__ bool is_grouped() const { return !C::kHasColumns && params.expert_offsets != nullptr; }
   __device__ std::int32_t count() const {
     return params.cut.row_tiles *
-           (is_grouped() ? shared.prefix()[params.experts] : blocks(params.m));
+           (is_grouped() ? shared.prefix()[params.experts] : blocks(params.m)) *
+           (C::kHasColumns ? params.experts : 1);
   }
   /// The expert to which token block `block` belongs.
   __device__ std::int32_t find_expert(std::int32_t block) const {
@@ -144,6 +149,11 @@ struct BandUnits {
     std::int32_t rows = params.m, token_blocks = blocks(params.m);
     unit.matrix = 0;
     unit.first_row = 0;
+    if constexpr (C::kHasColumns) {
+      const std::int32_t of_matrix = params.cut.row_tiles * token_blocks;
+      unit.matrix = index / of_matrix;
+      index -= unit.matrix * of_matrix;
+    }
     if (is_grouped()) {
       unit.matrix = find_expert(index / params.cut.row_tiles);
       const std::int32_t* prefix = shared.prefix() + unit.matrix;

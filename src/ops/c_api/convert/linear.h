@@ -22,6 +22,7 @@ struct Version<tw_linear_weight_source> {
     c.struct_bytes = sizeof c;
     c.format = TW_NUMBER_FORMAT_NVFP4;
     c.scale_dtype = TW_F32;
+    c.groups = 1;
     return c;
   }
 };
@@ -35,6 +36,7 @@ struct Version<tw_linear_weight_info> {
     tw_linear_weight_info c = {};
     c.struct_bytes = sizeof c;
     c.format = TW_NUMBER_FORMAT_NVFP4;
+    c.groups = 1;
     return c;
   }
 };
@@ -44,6 +46,7 @@ inline void assign(const tw_linear_weight_info& c, LinearWeightInfo& p, const Wh
   p.activations = choose<LinearActivations>(c.activations, {{TW_LINEAR_ACTIVATIONS_BF16, LinearActivations::kBf16, "TW_LINEAR_ACTIVATIONS_BF16"}, {TW_LINEAR_ACTIVATIONS_FP8, LinearActivations::kFp8, "TW_LINEAR_ACTIVATIONS_FP8"}, {TW_LINEAR_ACTIVATIONS_BLOCK_SCALED, LinearActivations::kBlockScaled, "TW_LINEAR_ACTIVATIONS_BLOCK_SCALED"}}, at, "activations");
   p.n = c.n;
   p.k = c.k;
+  p.groups = c.groups;
 }
 
 template <>

@@ -15,6 +15,7 @@ inline Changes changed_tw_linear_weight_info(const LinearWeightInfo& x, const Li
   if (x.activations != y.activations) found.push_back("activations");
   if (x.n != y.n) found.push_back("n");
   if (x.k != y.k) found.push_back("k");
+  if (x.groups != y.groups) found.push_back("groups");
   return found;
 }
 

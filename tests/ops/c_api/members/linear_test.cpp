@@ -22,6 +22,7 @@ TEST(CApiMembers, tw_linear_weight_info) {
   test.refuses("activations", [](auto& c) { c.activations = 77; });
   test.sets("n", [](auto& c) { c.n = 1003; }, [](const auto& p) { return p.n == 1003; });
   test.sets("k", [](auto& c) { c.k = 1004; }, [](const auto& p) { return p.k == 1004; });
+  test.sets("groups", [](auto& c) { c.groups = 1005; }, [](const auto& p) { return p.groups == 1005; });
 }
 
 TEST(CApiMembers, tw_linear_problem) {
