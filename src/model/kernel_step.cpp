@@ -133,9 +133,6 @@ KernelStep::KernelStep(const Device& device, const Config& config, const ModelAr
 
 KernelStep::Layer KernelStep::make_layer(const LayerArrays& a) const {
   const Config& c = config_;
-  std::vector<ProjectionRun> groups;
-  for (const Projection& group : a.wo_a)
-    groups.emplace_back(group, tokens_, DType::kBF16, c.heads * c.head_dim, c.o_groups * c.o_rank);
   const std::int64_t expert_tokens = step_tokens_.of_experts();
   const bool is_divided = ranks_.divides_experts();
   const MoeProblem routed = {
@@ -153,7 +150,7 @@ KernelStep::Layer KernelStep::make_layer(const LayerArrays& a) const {
       .first_expert = is_divided ? rank_range(ranks_.share, c.experts).first : 0};
   Layer layer = {ProjectionRun(a.input, tokens_, DType::kF32),
                  ProjectionRun(a.query, tokens_, DType::kBF16),
-                 std::move(groups),
+                 ProjectionRun(a.wo_a, tokens_, DType::kBF16),
                  ProjectionRun(a.wo_b, tokens_, numbers_.sub_layer, 0, c.hidden),
                  ProjectionRun(a.router, expert_tokens, DType::kF32),
                  Moe(a.experts, routed),
@@ -190,9 +187,9 @@ void KernelStep::find_workspace() {
   };
   for (const HyperConnection& step : connections_) need(step.workspace_bytes());
   for (const Layer& layer : layers_) {
-    for (const ProjectionRun* run : {&layer.input, &layer.query, &layer.wo_b, &layer.router})
+    for (const ProjectionRun* run :
+         {&layer.input, &layer.query, &layer.wo_a, &layer.wo_b, &layer.router})
       need(run->workspace_bytes());
-    for (const ProjectionRun& run : layer.wo_a) need(run.workspace_bytes());
     need(layer.experts.plan().workspace_bytes);
     if (layer.shared) need(layer.shared->plan().workspace_bytes);
   }

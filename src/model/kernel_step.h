@@ -108,9 +108,7 @@ class KernelStep {
 
  private:
   struct Layer {
-    ProjectionRun input, query;
-    std::vector<ProjectionRun> wo_a;
-    ProjectionRun wo_b, router;
+    ProjectionRun input, query, wo_a, wo_b, router;
     Moe experts;
     std::optional<Moe> shared;
   };

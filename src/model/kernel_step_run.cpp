@@ -245,12 +245,7 @@ void KernelStep::project_output(const Call& call, std::int64_t i) const {
                      .positions = at.positions.get(),
                      .rope = call.rope_table(arrays.kind),
                      .stream = call.stream()});
-  const std::int64_t group_width = config_.heads / config_.o_groups * config_.head_dim;
-  for (std::size_t g = 0; g < layer.wo_a.size(); ++g) {
-    const auto group = static_cast<std::int64_t>(g);
-    layer.wo_a[g].run(at.attended.get() + group * group_width,
-                      at.grouped.get() + group * config_.o_rank, call.workspace, call.stream());
-  }
+  layer.wo_a.run(at.attended.get(), at.grouped.get(), call.workspace, call.stream());
   layer.wo_b.run(at.grouped.get(), at.result.get(), call.workspace, call.stream());
   add_up_ranks(call, 1);
   if (call.tap() == nullptr) return;

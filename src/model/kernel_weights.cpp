@@ -64,14 +64,6 @@ std::vector<MatrixRows> query_parts(const AttentionWeights& a) {
   return parts;
 }
 
-std::vector<Projection> output_groups(const Device& device, const Config& config,
-                                      const Matrix& wo_a) {
-  std::vector<Projection> groups;
-  for (std::int64_t g = 0; g < config.o_groups; ++g)
-    groups.emplace_back(device, std::vector<MatrixRows>{{&wo_a, g * config.o_rank, config.o_rank}});
-  return groups;
-}
-
 bool has_format_of_experts(const FfnWeights& ffn) {
   return ffn.shared && weight_format(ffn.shared->gate) == weight_format(ffn.experts[0].gate);
 }
@@ -145,7 +137,7 @@ LayerArrays::LayerArrays(const Device& device, const Config& config, std::int64_
       columns(input_columns(input, kind)),
       query(device, query_parts(w.attn)),
       index_query_column(w.attn.indexer ? query.first(1) : 0),
-      wo_a(output_groups(device, config, w.attn.wo_a)),
+      wo_a(device, {all_rows(w.attn.wo_a)}, config.o_groups),
       wo_b(device, {all_rows(w.attn.wo_b)}),
       compressor(compressor_arrays(device, w.attn.compressor ? &*w.attn.compressor : nullptr)),
       index_compressor(

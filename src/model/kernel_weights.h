@@ -71,7 +71,7 @@ struct LayerArrays {
   InputColumns columns;
   Projection query;  ///< of the normalised q_a: queries, then those of the indexer
   std::int64_t index_query_column = 0;
-  std::vector<Projection> wo_a;  ///< one per group
+  Projection wo_a;  ///< of all output groups
   Projection wo_b;
   std::optional<CompressorArrays> compressor, index_compressor;
   Projection router;

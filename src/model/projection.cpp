@@ -4,26 +4,26 @@
 
 namespace tilewright::model {
 
-Projection::Projection(const Device& device, const std::vector<MatrixRows>& parts) {
+Projection::Projection(const Device& device, const std::vector<MatrixRows>& parts,
+                       std::int64_t groups) {
   std::vector<MatrixRows> stack;
   std::int64_t stack_first = 0;
   const auto prepare = [&](const std::vector<MatrixRows>& matrices, std::int64_t first) {
-    const WeightSource source = weight_source(matrices);
+    const WeightSource source = weight_source(matrices, groups);
     groups_.push_back({LinearWeight::prepare(device, source.source), first});
   };
+  const auto finish_stack = [&] {
+    if (!stack.empty()) prepare(stack, stack_first);
+    stack.clear();
+  };
   for (const MatrixRows& part : parts) {
+    if (!stack.empty() && !can_stack(stack.back(), part)) finish_stack();
+    if (stack.empty()) stack_first = width_;
+    stack.push_back(part);
     first_.push_back(width_);
-    if (can_stack(*part.matrix)) {
-      if (stack.empty()) stack_first = width_;
-      stack.push_back(part);
-    } else {
-      if (!stack.empty()) prepare(stack, stack_first);
-      stack.clear();
-      prepare({part}, width_);
-    }
     width_ += stacked_rows(part.rows);
   }
-  if (!stack.empty()) prepare(stack, stack_first);
+  finish_stack();
 }
 
 ProjectionRun::ProjectionRun(const Projection& projection, std::int64_t tokens, DType out_dtype,

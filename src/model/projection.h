@@ -11,11 +11,12 @@
 
 namespace tilewright::model {
 
-/// out[t, first(i) + r] = sum_c x[t, c] * matrix_i[r, c]: plain matrices stand above each other in
-/// one weight, each quantised one is a weight of its own. Every matrix begins at a multiple of 16.
+/// out[t, first(i) + r] = sum_c x[t, c] * matrix_i[r, c]: matrices stand above each other in one
+/// weight where they can_stack(). Every matrix begins at a multiple of 16. With `groups` it is one
+/// matrix, of which each group of rows takes columns of x of its own.
 class Projection {
  public:
-  Projection(const Device& device, const std::vector<MatrixRows>& parts);
+  Projection(const Device& device, const std::vector<MatrixRows>& parts, std::int64_t groups = 1);
 
   std::int64_t width() const noexcept { return width_; }  ///< columns of a row of out
   std::int64_t first(std::size_t part) const { return first_[part]; }

@@ -33,13 +33,15 @@ struct WeightSource {
 
 /// bf16, fp8, mxfp4 or nvfp4 as they are; everything else in bf16.
 NumberFormat weight_format(const Matrix& matrix);
-/// Whether a matrix can stand below another in one weight: only plain ones do.
-bool can_stack(const Matrix& matrix);
+/// Whether `lower` can stand below `upper` in one weight: plain ones always, fp8 ones if `upper`
+/// ends with a block of scales.
+bool can_stack(const MatrixRows& upper, const MatrixRows& lower);
 
-/// Matrices of one width above each other, each with its stacked_rows(); more than one only if they
-/// can_stack().
+/// Matrices of one width above each other, each with its stacked_rows(); more than one only if each
+/// can_stack() below the one before. With `groups` it is one matrix whose rows are that many groups
+/// (LinearWeightSource); those of fp8 that share blocks of scales become bf16.
 /// Errors   InvalidArgument if rows of a quantised matrix do not begin with a block, and as
 ///          check_checkpoint_scales
-WeightSource weight_source(std::span<const MatrixRows> parts);
+WeightSource weight_source(std::span<const MatrixRows> parts, std::int64_t groups = 1);
 
 }  // namespace tilewright::model

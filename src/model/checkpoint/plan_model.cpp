@@ -47,9 +47,10 @@ class Planner {
   }
 
   void linear(std::string name, NumberFormat format, std::int64_t n, std::int64_t k,
-              DType out = DType::kBF16) {
+              DType out = DType::kBF16, std::int64_t groups = 1) {
     add(std::move(name), [&] {
-      return plan_linear(device_, {.format = format, .n = stacked_rows(n), .k = k},
+      return plan_linear(device_,
+                         {.format = format, .n = stacked_rows(n), .k = k, .groups = groups},
                          {.m = shape_.tokens, .out_dtype = out});
     });
   }
@@ -82,15 +83,17 @@ class Planner {
   void projections() {
     constexpr NumberFormat kFp8 = NumberFormat::kFp8, kBf16 = NumberFormat::kBf16;
     const Config& c = config_;
-    linear("wq_a", kFp8, c.q_rank, c.hidden, DType::kF32);
-    linear("wkv", kFp8, c.head_dim, c.hidden, DType::kF32);
+    linear("wq_a and wkv", kFp8, c.q_rank + c.head_dim, c.hidden, DType::kF32);
     linear("wq_b", kFp8, local_.heads * c.head_dim, c.q_rank);
-    linear("wo_a, one group", kFp8, c.o_rank, c.heads / c.o_groups * c.head_dim);
+    linear("wq_b, also of the indexer", kFp8,
+           local_.heads * c.head_dim + c.index_heads * c.index_dim, c.q_rank);
+    // Groups that share blocks of scales become bf16.
+    linear("wo_a", c.o_rank % 128 == 0 ? kFp8 : kBf16, local_.o_groups * c.o_rank, c.heads / c.o_groups * c.head_dim,
+           DType::kBF16, local_.o_groups);
     linear("wo_b", kFp8, c.hidden, local_.o_groups * c.o_rank, DType::kF32);
     linear("compressor (CSA) and indexer", kBf16,
            2 * 2 * (c.head_dim + c.index_dim) + c.index_heads, c.hidden, DType::kF32);
     linear("compressor (HCA)", kBf16, 2 * c.head_dim, c.hidden, DType::kF32);
-    linear("wq_b of the indexer", kFp8, c.index_heads * c.index_dim, c.q_rank);
     linear("router", kBf16, c.experts, c.hidden, DType::kF32);
     linear("head", kBf16, local_.vocab.count, c.hidden, DType::kF32);
     add("inverse rope", [&] { return plan_inverse_rope(device_, shape_.tokens, local_.heads); });
