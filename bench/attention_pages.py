@@ -4,10 +4,12 @@
     python3 bench/attention_pages.py
 
 Needs torch with CUDA and the Python package (./run builds it); FlashAttention-3 of vLLM's wheel stands beside
-it where vllm.vllm_flash_attn can be imported. A chunk of a prompt attends to all keys before it, bf16, causal, 32
-heads over 8 key heads. Pages lie in random order. "no lengths" is the operator without pages and with lengths that
-the host knows, "no pages" the same keys in one piece by the kernel that reads pages. `share` of a sample is the
-time of "no lengths" by its time; `mixed` is a batch of which one sequence prefills and the others decode.
+it where vllm.vllm_flash_attn can be imported, and torch's own attention of keys in one piece (flash attention, and
+with --flex a compiled flex_attention) where all sequences are equally long. A chunk of a prompt attends to all
+keys before it, bf16, causal, 32 heads over 8 key heads. Pages lie in random order. "no lengths" is the operator
+without pages and with lengths that the host knows, "no pages" the same keys in one piece by the kernel that reads
+pages. `share` of a sample is the time of "no lengths" by its time; `mixed` is a batch of which one sequence
+prefills and the others decode.
 
 Protocol: N(0,1) inputs, other ones in each run; every timed call finds a cold L2 cache (256 MiB are written before
 it); one call of each form in random order, again and again; times by events. Results are compared with those of
@@ -103,6 +105,56 @@ def name_of(page_size):
     return f"pages of {page_size}" if page_size > 0 else "no pages" if page_size == 0 else "no lengths"
 
 
+class Torch:
+    """The same keys in one piece by torch: scaled_dot_product_attention, or flex_attention."""
+
+    def __init__(self, torch, name, dim, sequences, q, k, v):
+        batch, (queries, keys) = len(sequences), sequences[0]
+        self.name, self.kernel, self.is_peer, self.page_size = f"torch's {name}, no pages", "", True, 0
+        self.operands = [x.reshape(batch, -1, *x.shape[1:]).transpose(1, 2) for x in (q, k, v)]
+        self.call = (flex_call if name == FLEX else flash_call)(torch, queries, keys)
+
+    def run(self):
+        self.made = self.call(*self.operands)
+
+    @property
+    def out(self):
+        return self.made.transpose(1, 2).flatten(0, 1)
+
+
+FLASH, FLEX = "scaled_dot_product_attention", "flex_attention"
+
+
+def flash_call(torch, queries, keys):
+    """Causal with the last query at the last key."""
+    attend = torch.nn.functional.scaled_dot_product_attention
+    if queries == keys:
+        return lambda q, k, v: attend(q, k, v, is_causal=True, enable_gqa=True)
+    bias = importlib.import_module("torch.nn.attention.bias").causal_lower_right(queries, keys)
+    return lambda q, k, v: attend(q, k, v, attn_mask=bias, enable_gqa=True)
+
+
+def flex_call(torch, queries, keys):
+    flex = importlib.import_module("torch.nn.attention.flex_attention")
+    before = keys - queries
+    mask = flex.create_block_mask(lambda b, h, i, j: j <= i + before, None, None, queries, keys, device="cuda")
+    compiled = torch.compile(flex.flex_attention, dynamic=False)
+    return lambda q, k, v: compiled(q, k, v, block_mask=mask, enable_gqa=True)
+
+
+def torch_forms(torch, names, dim, sequences, q, k, v):
+    """Those that this torch has for this shape."""
+    if len(set(sequences)) != 1:
+        return
+    for name in names:
+        try:
+            form = Torch(torch, name, dim, sequences, q, k, v)
+            form.run()
+            yield form
+        except Exception as error:  # one that does not work here is a line
+            print(f"without torch's {name}: {type(error).__name__}: {str(error)[:200]}", flush=True)
+
+
 def import_peer():
     """The module, or None."""
     try:
@@ -179,6 +231,7 @@ def report(torch, log, shape, forms, times, error):
 
 def main():
     parser = peer_run.begin_parser(__doc__, "pages.json", 0, "unused: rows")
+    parser.add_argument("--flex", action="store_true", help="flex_attention, too; compiled once a shape")
     args = parser.parse_args()
     torch = peer_run.import_torch()
     package = peer_run.open_package(args)
@@ -195,6 +248,7 @@ def main():
         forms = [Form(torch, package, dim, sequences, q, k, v, size) for size in PAGE_SIZES]
         if peer:
             forms += [Peer(torch, peer, dim, sequences, q, k, v, size) for size in PEER_PAGE_SIZES]
+        forms += torch_forms(torch, (FLASH, FLEX) if args.flex else (FLASH,), dim, sequences, q, k, v)
         for form in forms:
             form.run()
         torch.cuda.synchronize()

@@ -58,6 +58,36 @@ def test_decode_is_replayed_with_other_lengths_pages_and_inputs(new):
             assert torch.equal(one, other)
 
 
+def test_attention_over_pages_is_replayed_with_other_lengths_pages_and_inputs():
+    """A graph of one call serves a prompt beside sequences that decode, and then other ones."""
+    k, v = cache(pages=64)
+    q, table = bf16(48, 8, 128), torch.zeros(4, 16, dtype=torch.int32, device="cuda")
+    kv_lengths, cu_q = i32([1, 1, 1, 1]), i32([0, 1, 2, 3, 4])
+
+    def call():
+        given = {"page_table": table, "kv_lengths": kv_lengths, "cu_q": cu_q, "max_q": 48}
+        return tt.attention_paged(q, k, v, causal=True, return_lse=True, **given)
+
+    graph, (out, lse) = captured(call)
+    steps = (([40, 1, 0, 7], [200, 17, 9, 7]), ([1, 1, 1, 1], [256, 1, 100, 33]), ([0, 48, 0, 0], [5, 48, 0, 1]))
+    for step, (queries, keys) in enumerate(steps):
+        starts = [sum(queries[:b]) for b in range(5)]
+        q.copy_(bf16(48, 8, 128, seed=step))
+        table.copy_(torch.randperm(64).view(4, 16))
+        kv_lengths.copy_(i32(keys))
+        cu_q.copy_(i32(starts))
+        graph.replay()
+        for b in range(4):
+            rows = slice(starts[b], starts[b + 1])
+            if queries[b]:
+                mine = [x[table[b].long()].flatten(0, 1)[None, : keys[b]] for x in (k, v)]
+                expected = reference.attention(q[None, rows], *mine, causal=True)
+                close(out[None, rows], expected[0], LIMIT)
+                close(lse[None, :, rows], expected[1], 1e-4)
+        used = slice(0, starts[4])
+        assert torch.equal(out[used], call()[0][used])
+
+
 def test_attention_and_layers_are_replayed():
     q, k, v = bf16(2, 64, 4, 128), bf16(2, 200, 2, 128, seed=1), bf16(2, 200, 2, 128, seed=2)
     weight = tt.Linear(bf16(256, 128, seed=3))
