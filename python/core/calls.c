@@ -1,7 +1,7 @@
 /* _core.Calls: calls that were made before. Devices, types, shapes and strides of tensors, and the
  * options, are a key, which leads to an operator and to where the addresses go. One pass over the
  * arguments reads them, finds the operator and fills its struct; nothing is checked twice. */
-#include "calls.h"
+#include "torch_abi.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,14 +29,20 @@ static bool is_true(PyObject* function) {
 }
 
 bool calls_are_watched(const Calls* self) {
+  if (self->num_guards != 0 && torch_abi_sees_watchers()) return torch_abi_is_watched();
   for (int i = 0; i < self->num_guards; ++i)
     if (is_true(self->guards[i])) return true;
   return false;
 }
 
+static bool has_grad(const Calls* self) {
+  if (self->num_guards != 0 && torch_abi_sees_watchers()) return torch_abi.grad_is_enabled();
+  return is_true(self->grad_enabled);
+}
+
 static bool is_direct(const Calls* self, PyObject* const* args) {
   if (calls_are_watched(self)) return false;
-  if (!is_true(self->grad_enabled)) return true;
+  if (!has_grad(self)) return true;
   for (int i = 0; i < self->num_tensors; ++i) {
     if (args[i] == Py_None) continue;
     PyObject* const wants = PyObject_GetAttr(args[i], requires_grad);

@@ -127,10 +127,40 @@ static void find_of_tensors(void* library, TorchAbi* abi) {
   if (!is_found) abi->requires_grad = NULL;
 }
 
+/* Whether a function returns a reference, which its name does not say: a value would be written to
+ * where the first argument points, and that be returned. */
+static bool gives_reference(void* const* (*function)(void*)) {
+  void* value[4] = {NULL};
+  void* const* const given = function(value);
+  return given != NULL && given != value;
+}
+
+static void find_watchers(void* library, TorchAbi* abi) {
+  const bool is_found =
+      find(library, "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv", &abi->dispatch_modes) &&
+      find(library, "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv", &abi->function_modes) &&
+      find(library, "_ZN2at9functorch20getDynamicLayerStackEv", &abi->transforms) &&
+      find(library, "_ZN5torch3jit6tracer15getTracingStateEv", &abi->tracing) &&
+      gives_reference(abi->transforms) && gives_reference(abi->tracing);
+  if (!is_found) abi->dispatch_modes = NULL;
+  find(library, "_ZN2at12hasCallbacksEv", &abi->has_callbacks);
+}
+
+bool torch_abi_sees_watchers(void) {
+  return torch_abi.dispatch_modes != NULL && torch_abi.grad_is_enabled != NULL;
+}
+
+bool torch_abi_is_watched(void) {
+  void* const* const layers = torch_abi.transforms(NULL);
+  return torch_abi.dispatch_modes() != 0 || torch_abi.function_modes() != 0 ||
+         layers[0] != layers[1] || *torch_abi.tracing(NULL) != NULL;
+}
+
 bool torch_abi_open(const char* path) {
   void* const library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
   TorchAbi* const abi = &torch_abi;
   if (library != NULL) find_of_tensors(library, abi);
+  if (library != NULL) find_watchers(library, abi);
   return library != NULL && find_cxx(library) &&
          find(library, "aoti_torch_library_init_impl", &abi->library_init_impl) &&
          find(library, "torch_library_impl", &abi->library_impl) &&

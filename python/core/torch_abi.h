@@ -39,11 +39,23 @@ typedef struct TorchAbi {
   bool (*requires_grad)(const void* impl);  /* c10::TensorImpl::requires_grad() */
   bool (*has_dispatch)(const AtenTensor x); /* at::impl::tensor_has_dispatch() */
   bool (*is_negated)(const AtenTensor x);   /* at::native::is_neg() */
+  /* Likewise, of what may want to see a call; all or none are there. */
+  int64_t (*dispatch_modes)(void); /* c10::impl::TorchDispatchModeTLS::stack_len() */
+  int64_t (*function_modes)(void); /* at::impl::PythonTorchFunctionTLS::stack_len() */
+  /* at::functorch::getDynamicLayerStack(): a reference to a vector, that is its begin and end */
+  void* const* (*transforms)(void* unused);
+  /* torch::jit::tracer::getTracingState(): a reference to a shared_ptr, whose first is a pointer */
+  void* const* (*tracing)(void* unused);
+  bool (*has_callbacks)(void); /* at::hasCallbacks(): of profilers; NULL: not found */
 } TorchAbi;
 
 extern TorchAbi torch_abi;
 /* The functions of libtorch_cpu.so at that path, which is loaded; false: some are not there. */
 bool torch_abi_open(const char* path);
+/* Whether torch_abi_is_watched() can say. */
+bool torch_abi_sees_watchers(void);
+/* Whether a mode, a transform or a tracer of this thread wants to see what torch does. */
+bool torch_abi_is_watched(void);
 /* Takes Python's exception away, and throws one of C++ that becomes it again in Python. */
 _Noreturn void torch_throw(void);
 /* Keeps Python's exception for it; with the GIL. */

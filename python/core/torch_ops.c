@@ -5,25 +5,21 @@
  * The kernels stand where nothing else wants to see the call: below autograd, modes, tracing. The
  * rule for autograd, which stands above them, runs a known call itself if nothing does; everything
  * else goes to the rule in Python. */
-#include "torch_abi.h"
+#include "torch_ops.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ARGUMENTS = 40, MAX_OPS = 16 };
-
-typedef struct TorchOp {
-  Calls* calls;
-  PyObject* kernel; /* (*arguments) -> (results, None or what calls_insert() takes) */
-  PyObject* rule;   /* of autograd: (*arguments) -> (results, None) */
-  char kinds[MAX_ARGUMENTS + 1];
-  int num_arguments, num_tensors;
-} TorchOp;
-
 static TorchOp ops[MAX_OPS];
 static int num_ops;
 static PyObject *to_tensors, *from_tensor; /* between torch.Tensor and capsules of AtenTensor */
-static PyObject* dtypes;                   /* {number of torch: torch.dtype} */
+static PyObject *dtypes, *codes;           /* {number of torch: torch.dtype}, and back */
+
+TorchOp* torch_op_of(const Calls* calls) {
+  for (int i = 0; i < num_ops; ++i)
+    if (ops[i].calls == calls) return &ops[i];
+  return NULL;
+}
 
 static AtenTensor handle(StableValue value) {
   return (AtenTensor)(uintptr_t)value; /* NOLINT */
@@ -37,10 +33,6 @@ static const StableValue* optional(StableValue value) {
 static AtenTensor tensor_of(char kind, StableValue value) {
   if (kind == 'T') return handle(value);
   return kind == 't' && value != 0 ? handle(*optional(value)) : NULL;
-}
-
-static bool is_tensor(char kind) {
-  return kind == 'T' || kind == 't';
 }
 
 /* ---- keys */
@@ -61,7 +53,7 @@ static bool read_tensor(AtenTensor x, int64_t head[4], int64_t** sizes, int64_t*
          torch_abi.get_data_ptr(x, data) == 0;
 }
 
-static bool put_tensor(Key* key, AtenTensor x, void** address) {
+bool torch_put_tensor(Key* key, AtenTensor x, void** address) {
   int64_t head[4], *sizes, *strides;
   if (!read_tensor(x, head, &sizes, &strides, address)) return false;
   const size_t size = (size_t)head[0] * sizeof(int64_t);
@@ -74,34 +66,50 @@ static bool text_of(StableValue value, const char** text, size_t* size) {
   return torch_abi.string_length(string, size) == 0 && torch_abi.string_text(string, text) == 0;
 }
 
+bool torch_put_number(Key* key, bool is_given, uint64_t value) {
+  const uint64_t words[2] = {is_given, value};
+  return key_put(key, words, sizeof words);
+}
+
+bool torch_put_absent(Key* key) {
+  static const int64_t kAbsent = -1;
+  return key_put(key, &kAbsent, sizeof kAbsent);
+}
+
 static bool put_argument(Key* key, char kind, StableValue value) {
-  const StableValue is_given = kind != 'F' || value != 0;
   const char* text;
   size_t size;
   if (kind == 's') return text_of(value, &text, &size) && key_put_text(key, text, (int64_t)size);
-  if (kind == 'F' && value != 0) value = *optional(value);
-  return key_put(key, &is_given, sizeof is_given) && key_put(key, &value, sizeof value);
+  if (kind == 'F') return torch_put_number(key, value != 0, value == 0 ? 0 : *optional(value));
+  return torch_put_number(key, true, value);
 }
 
 static bool read_key(const TorchOp* op, const StableValue* stack, Key* key, void** addresses) {
-  static const int64_t kAbsent = -1;
   int tensors = 0;
   key->size = 0;
   for (int i = 0; i < op->num_arguments; ++i) {
     const AtenTensor x = tensor_of(op->kinds[i], stack[i]);
-    const bool is_put = x != NULL                 ? put_tensor(key, x, &addresses[tensors])
-                        : is_tensor(op->kinds[i]) ? key_put(key, &kAbsent, sizeof kAbsent)
-                                                  : put_argument(key, op->kinds[i], stack[i]);
+    const bool is_put = x != NULL ? torch_put_tensor(key, x, &addresses[tensors])
+                        : torch_kind_is_tensor(op->kinds[i])
+                            ? torch_put_absent(key)
+                            : put_argument(key, op->kinds[i], stack[i]);
     if (!is_put) return false;
-    tensors += is_tensor(op->kinds[i]);
+    tensors += torch_kind_is_tensor(op->kinds[i]);
   }
   key_finish(key);
   return true;
 }
 
+bool torch_code_of_dtype(PyObject* dtype, uint64_t* code) {
+  PyObject* const number = PyDict_GetItemWithError(codes, dtype);
+  if (number == NULL) return PyErr_Clear(), false;
+  *code = (uint64_t)PyLong_AsLong(number);
+  return true;
+}
+
 /* ---- between torch.Tensor and AtenTensor */
 
-static PyObject* wrap(AtenTensor x) {
+PyObject* torch_wrap(AtenTensor x) {
   AtenTensor other = NULL;
   if (x == NULL) return Py_NewRef(Py_None);
   if (torch_abi.new_tensor_handle(x, &other) != 0)
@@ -123,13 +131,13 @@ static AtenTensor unwrap(PyObject* tensor) {
 
 /* ---- a known call */
 
-static void delete_results(StableValue* results, int count) {
+void torch_delete_results(StableValue* results, int count) {
   for (int i = 0; i < count; ++i)
     if (results[i] != 0) torch_abi.delete_tensor(handle(results[i]));
 }
 
-static bool make_results(const TorchOp* op, const Known* known, void** addresses,
-                         StableValue* results) {
+bool torch_make_results(const TorchOp* op, const Known* known, void** addresses,
+                        StableValue* results) {
   for (int i = 0; i < known->num_results; ++i) {
     const Made* const like = &known->made[i];
     AtenTensor made = NULL;
@@ -147,27 +155,32 @@ static bool launch_on_host(const TorchOp* op, const Known* known, const StableVa
   PyObject* const tensors = PyTuple_New(op->num_tensors + known->num_results);
   int at = 0;
   for (int i = 0; tensors != NULL && i < op->num_arguments; ++i)
-    if (is_tensor(op->kinds[i]))
-      PyTuple_SetItem(tensors, at++, wrap(tensor_of(op->kinds[i], stack[i])));
+    if (torch_kind_is_tensor(op->kinds[i]))
+      PyTuple_SetItem(tensors, at++, torch_wrap(tensor_of(op->kinds[i], stack[i])));
   for (int i = 0; tensors != NULL && i < known->num_results; ++i)
-    PyTuple_SetItem(tensors, at++, wrap(handle(results[i])));
+    PyTuple_SetItem(tensors, at++, torch_wrap(handle(results[i])));
   if (PyErr_Occurred()) return Py_XDECREF(tensors), false;
   return calls_launch_on_host(known, tensors);
 }
 
+bool torch_launch_on_gpu(const TorchOp* op, const Known* known, void** addresses) {
+  Tensor like;
+  if (!tensor_read(known->like, "like", &like)) return false;
+  const bool is_done = like.exchange != NULL &&
+                       calls_launch_on_gpu(op->calls, known, addresses, known->like, like.exchange);
+  tensor_release(&like);
+  return is_done;
+}
+
 static bool run_known(const TorchOp* op, Known* known, const StableValue* stack, void** addresses,
                       StableValue* results) {
-  Tensor like;
-  bool is_done = make_results(op, known, addresses, results);
-  if (is_done && known->op->device->ordinal < 0) {
+  bool is_done = torch_make_results(op, known, addresses, results);
+  if (is_done && known->op->device->ordinal < 0)
     is_done = op->calls->is_dry || launch_on_host(op, known, stack, results);
-  } else if (is_done && (is_done = tensor_read(known->like, "like", &like))) {
-    is_done = like.exchange != NULL &&
-              calls_launch_on_gpu(op->calls, known, addresses, known->like, like.exchange);
-    tensor_release(&like);
-  }
+  else if (is_done)
+    is_done = torch_launch_on_gpu(op, known, addresses);
   if (!is_done) {
-    delete_results(results, known->num_results);
+    torch_delete_results(results, known->num_results);
     memset(results, 0, MAX_RESULTS * sizeof *results);
   }
   return is_done;
@@ -179,7 +192,7 @@ static PyObject* argument_of(char kind, StableValue value) {
   const char* text;
   size_t size;
   double number;
-  if (is_tensor(kind)) return wrap(tensor_of(kind, value));
+  if (torch_kind_is_tensor(kind)) return torch_wrap(tensor_of(kind, value));
   if (kind == 'i') return PyLong_FromLongLong((int64_t)value);
   if (kind == 'b') return PyBool_FromLong((value & 0xff) != 0);
   if (kind == 's')
@@ -259,7 +272,7 @@ static bool run_in_python(const TorchOp* op, PyObject* function, const StableVal
     is_good = results[i] != 0;
   }
   if (is_good && key != NULL) is_good = remember(op, key, what, results, count);
-  if (!is_good) delete_results(results, count);
+  if (!is_good) torch_delete_results(results, count);
   Py_DECREF(done);
   return is_good;
 }
@@ -277,15 +290,18 @@ static void free_arguments(const TorchOp* op, StableValue* stack) {
   }
 }
 
+bool torch_is_direct(AtenTensor x, bool has_grad) {
+  return !torch_abi.has_dispatch(x) && !torch_abi.is_negated(x) &&
+         !(has_grad && torch_abi.requires_grad(*(void**)x));
+}
+
 /* Whether nothing above the kernels wants to see a call. */
 static bool is_direct(const TorchOp* op, const StableValue* stack) {
   if (calls_are_watched(op->calls)) return false;
   const bool has_grad = torch_abi.grad_is_enabled();
   for (int i = 0; i < op->num_arguments; ++i) {
     const AtenTensor x = tensor_of(op->kinds[i], stack[i]);
-    if (x == NULL) continue;
-    if (torch_abi.has_dispatch(x) || torch_abi.is_negated(x)) return false;
-    if (has_grad && torch_abi.requires_grad(*(void**)x)) return false;
+    if (x != NULL && !torch_is_direct(x, has_grad)) return false;
   }
   return true;
 }
@@ -349,20 +365,23 @@ static PyObject* open_torch(PyObject* module, PyObject* args) {
   to_tensors = Py_NewRef(to);
   from_tensor = Py_NewRef(from);
   dtypes = PyDict_New();
-  for (Py_ssize_t i = 0; dtypes != NULL && i < PyTuple_Size(examples); ++i) {
+  codes = PyDict_New();
+  for (Py_ssize_t i = 0; dtypes != NULL && codes != NULL && i < PyTuple_Size(examples); ++i) {
     PyObject* const tensor = PyTuple_GetItem(examples, i);
     const AtenTensor x = unwrap(tensor);
     int32_t code = -1;
     if (x == NULL) return NULL;
+    if (i == 0) torch_shortcut_open(tensor, x);
     torch_abi.get_dtype(x, &code);
     torch_abi.delete_tensor(x);
     PyObject* const number = PyLong_FromLong(code);
     PyObject* const dtype = PyObject_GetAttrString(tensor, "dtype");
     if (number != NULL && dtype != NULL) PyDict_SetItem(dtypes, number, dtype);
+    if (number != NULL && dtype != NULL) PyDict_SetItem(codes, dtype, number);
     Py_XDECREF(number);
     Py_XDECREF(dtype);
   }
-  return dtypes == NULL || PyErr_Occurred() ? NULL : Py_NewRef(Py_True);
+  return dtypes == NULL || codes == NULL || PyErr_Occurred() ? NULL : Py_NewRef(Py_True);
 }
 
 enum { TORCH_2_10 = 0x020a }; /* the version that values on the stack are as of */
@@ -382,12 +401,13 @@ static PyObject* add_op(PyObject* module, PyObject* args) {
   strcpy(op->kinds, kinds);
   op->num_arguments = (int)strlen(kinds);
   op->num_tensors = 0;
-  for (int i = 0; i < op->num_arguments; ++i) op->num_tensors += is_tensor(kinds[i]);
+  for (int i = 0; i < op->num_arguments; ++i) op->num_tensors += torch_kind_is_tensor(kinds[i]);
   if (op->num_tensors + MAX_RESULTS > MAX_TENSORS)
     return raise_invalid("torch_op(%s): %d tensors", name, op->num_tensors);
   op->calls = (Calls*)Py_NewRef(calls);
   op->kernel = Py_NewRef(function);
   op->rule = Py_NewRef(rule);
+  op->original = NULL;
   const bool has_rule = rule != Py_None && torch_abi.requires_grad != NULL;
   static const char* const keys[] = {"CPU", "CUDA", "Autograd"};
   for (int i = 0; i < 2 + has_rule; ++i) {
@@ -417,5 +437,5 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL}};
 
 int torch_ops_init(PyObject* module) {
-  return PyModule_AddFunctions(module, functions);
+  return PyModule_AddFunctions(module, functions) != 0 ? -1 : torch_shortcut_init(module);
 }

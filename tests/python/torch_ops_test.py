@@ -14,6 +14,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # noqa: E402
+from torch.overrides import TorchFunctionMode  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 import tilewright  # noqa: E402
@@ -33,10 +34,19 @@ def whole(seed=0):
     return bf16(2, 20, 4, 64, seed=seed), bf16(2, 33, 2, 64, seed=seed + 1), bf16(2, 33, 2, 64, seed=seed + 2)
 
 
+WAYS = {"overload": lambda name: getattr(ops, name).default, "packet": lambda name: getattr(ops, name)}
+#: By which the calls below go: the first stands before torch's dispatcher, the second goes through it.
+way = ["packet"]
+
+
+def op(name):
+    return WAYS[way[0]](name)
+
+
 def attention(seed=0, **changed):
     q, k, v = whole(seed)
     inputs = (q, k, v, None, None, None, None, None, None, 20, 33, *AUTO)
-    return lambda: (ops.attention(*inputs, True), tt.attention(q, k, v, return_lse=True))
+    return lambda: (op("attention")(*inputs, True), tt.attention(q, k, v, return_lse=True))
 
 
 def attention_out(seed=0):
@@ -44,7 +54,7 @@ def attention_out(seed=0):
     out, lse = torch.zeros_like(q), torch.zeros(2, 4, 20, device=q.device)
 
     def call():
-        ops.attention_out(q, k, v, None, None, None, None, None, None, 20, 33, *AUTO, out, lse)
+        op("attention_out")(q, k, v, None, None, None, None, None, None, 20, 33, *AUTO, out, lse)
         return (out, lse), tt.attention(q, k, v, return_lse=True)
 
     return call
@@ -56,7 +66,7 @@ def decode(seed=0):
 
     def call():
         caches, others = (k.clone(), v.clone()), (k.clone(), v.clone())
-        found = ops.attention_decode(q, *caches, lengths, None, *new, None, None, True, None, None, None, None,
+        found = op("attention_decode")(q, *caches, lengths, None, *new, None, None, True, None, None, None, None,
                                      True, -1, 0.0, 0, "auto", True)
         right = tt.attention_decode(q, *others, lengths=lengths, k_new=new[0], v_new=new[1], return_lse=True)
         return (*found, *caches), (*right, *others)
@@ -69,7 +79,7 @@ def paged(seed=0):
     table = i32([[5, 0, 3], [1, 4, 2]])
     lengths, cu_q = i32([24, 17]), i32([0, 1, 25])
     inputs = (q, k, v, table, None, lengths, cu_q, None, None, 24, 0, *AUTO)
-    return lambda: (ops.attention_paged(*inputs, True),
+    return lambda: (op("attention_paged")(*inputs, True),
                     tt.attention_paged(q, k, v, page_table=table, kv_lengths=lengths, cu_q=cu_q, max_q=24,
                                        return_lse=True))
 
@@ -77,7 +87,7 @@ def paged(seed=0):
 def sparse(seed=0):
     cache, indices, q = fp8_pages(4, 16, 0)[0], lists(1, 2, 8, rows=64), bf16(1, 2, 4, 512, seed=seed)
     inputs = (q, cache, indices, None, None, None, None, None, None, "auto", False)
-    return lambda: (ops.sparse_attention(*inputs, True, False)[:2],
+    return lambda: (op("sparse_attention")(*inputs, True, False)[:2],
                     tt.sparse_attention(q, cache, indices, return_lse=True))
 
 
@@ -91,24 +101,25 @@ def layer_of(kind):
 
 def linear(seed=0):
     layer, x = layer_of(tt.Linear), bf16(3, 128, seed=seed)
-    return lambda: ((ops.linear(x, None, layer._handle, 64, torch.float32),), (layer(x),))
+    return lambda: ((op("linear")(x, None, layer._handle, 64, torch.float32),), (layer(x),))
 
 
 def moe(seed=0):
     layer, x, ids = layer_of(tt.Moe), bf16(3, 128, seed=seed), i32([[0, 1], [1, -1], [0, 0]])
     weights = torch.full((3, 2), 0.5, device=x.device)
-    return lambda: ((ops.moe(x, ids, weights, layer._handle, 0.0, False, torch.bfloat16),),
+    return lambda: ((op("moe")(x, ids, weights, layer._handle, 0.0, False, torch.bfloat16),),
                     (layer(x, ids, weights),))
 
 
 def moe_grouped(seed=0):
     layer, x, counts = layer_of(tt.Moe), bf16(3, 128, seed=seed), i32([1, 2])
-    return lambda: ((ops.moe_grouped(x, counts, None, layer._handle, 0.0, False, 0),), (layer.grouped(x, counts),))
+    return lambda: ((op("moe_grouped")(x, counts, None, layer._handle, 0.0, False, 0),),
+                    (layer.grouped(x, counts),))
 
 
 def quantize(seed=0, format="nvfp4", scale=None):
     x = bf16(5, 64, seed=seed)
-    return lambda: (ops.quantize(x, format, "nearest", scale, None), tt.quantize(x, format, encode_scale=scale))
+    return lambda: (op("quantize")(x, format, "nearest", scale, None), tt.quantize(x, format, encode_scale=scale))
 
 
 CALLS = {"attention": attention, "attention_out": attention_out, "attention_decode": decode,
@@ -135,12 +146,29 @@ def test_the_second_call_is_known_and_the_same(name, grad):
     table = _ops.tables[name.partition(" ")[0]]
     table.clear()
     with grad():
-        for make in (CALLS[name](), CALLS[name](seed=7)):
+        for make, way[0] in ((CALLS[name](), "packet"), (CALLS[name](seed=7), "overload")):
             for _ in range(2):
                 assert equal(*make())
                 assert len(table) >= 1
         known = len(table)
         assert equal(*make()) and len(table) == known
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_is_known_by_one_way_is_known_by_the_other(name, monkeypatch):
+    """Keys of Python's arguments are those of torch's stack: the kernel in Python is not asked."""
+    make, asked = CALLS[name](), []
+    operator = getattr(ops, name.partition(" ")[0]).default
+    with torch.no_grad():
+        way[0] = "packet"
+        right = make()[0]
+        monkeypatch.setattr(_context.table, "get", lambda key: asked.append(key))
+        way[0] = "overload"
+        with torch.autograd.profiler.profile() as profile:  # it sees calls, so they go through torch
+            make()
+        assert [event.name for event in profile.function_events if "tilewright" in event.name] == [operator.name()]
+        assert equal(make()[0], right) and not asked
+    assert operator._op.__name__ == "call"  # python/core/torch_shortcut.c
 
 
 def test_a_known_call_leaves_python_alone(monkeypatch):
@@ -174,13 +202,23 @@ class Mode(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
+class Functions(TorchFunctionMode):
+    calls = 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.calls += function in (ops.linear, ops.linear.default)
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("through", WAYS)
 @pytest.mark.parametrize("grad", [torch.no_grad, torch.enable_grad])
-def test_who_wants_to_see_a_known_call_sees_it(grad):
-    """The rule for autograd runs what is known by itself, unless there is anybody below it."""
-    layer, x = layer_of(tt.Linear), bf16(3, 128)
+def test_who_wants_to_see_a_known_call_sees_it(grad, through):
+    """Neither what stands before torch nor the rule for autograd runs what is known by itself, unless nobody is
+    there."""
+    layer, x, way[0] = layer_of(tt.Linear), bf16(3, 128), through
 
     def call(x):
-        return ops.linear(x, None, layer._handle, 64, torch.float32)
+        return op("linear")(x, None, layer._handle, 64, torch.float32)
 
     with grad():
         known = [call(x) for _ in range(3)][-1]
@@ -190,6 +228,10 @@ def test_who_wants_to_see_a_known_call_sees_it(grad):
         with Mode() as mode:
             assert torch.equal(call(x), known)
         assert mode.calls == 1
+        with Functions() as functions:
+            assert torch.equal(call(x), known)
+        assert functions.calls == 1
+        assert op("linear")(x, bias=None, weight=layer._handle, features=64, dtype=torch.float32).equal(known)
         assert torch.equal(call(torch._neg_view(x)), call(-x)) and not torch.equal(call(-x), known)
         with FakeTensorMode() as fake:
             assert isinstance(call(fake.from_tensor(x)), FakeTensor)
@@ -215,15 +257,17 @@ def test_a_view_that_negates_is_read_and_never_written(mode):
             into(q, torch._neg_view(out))
 
 
-def test_a_known_call_whose_operand_requires_grad_says_so():
+@pytest.mark.parametrize("through", WAYS)
+def test_a_known_call_whose_operand_requires_grad_says_so(through):
+    way[0] = through
     layer, x, q = layer_of(tt.Linear), bf16(3, 128), bf16(2, 1, 4, 64)
     k, v, lengths, out = bf16(2, 40, 2, 64), bf16(2, 40, 2, 64, seed=1), i32([3, 17]), bf16(2, 1, 4, 64)
 
     def call(x):
-        return ops.linear(x, None, layer._handle, 64, torch.float32)
+        return op("linear")(x, None, layer._handle, 64, torch.float32)
 
     def into(q):
-        return ops.attention_decode_out(q, k, v, lengths, *[None] * 5, True, None, None, None, None, True, -1,
+        return op("attention_decode_out")(q, k, v, lengths, *[None] * 5, True, None, None, None, None, True, -1,
                                         0.0, 0, "auto", out, None)
 
     for _ in range(3):
@@ -299,10 +343,11 @@ def test_results_and_arguments_are_freed():
     q, k, v = whole()
     alive = [weakref.ref(x) for x in (q, k, v)]
     counts = [x._use_count() for x in (q, k, v)]
-    for kernel in ("auto", "auto", "auto", "k99"):
+    ways = ("packet", "overload", "overload", "packet")
+    for kernel, way[0] in (*(("auto", one) for one in ways), ("k99", "overload")):
         with torch.inference_mode():
             try:
-                out, lse = ops.attention(q, k, v, *[None] * 6, 20, 33, *AUTO[:-1], kernel, True)
+                out, lse = op("attention")(q, k, v, *[None] * 6, 20, 33, *AUTO[:-1], kernel, True)
             except tilewright.InvalidArgument:
                 assert kernel == "k99"
     results = weakref.ref(out), weakref.ref(lse)
@@ -380,6 +425,8 @@ def test_bad_registrations_are_refused():
     for kinds in ("Tx", "T" * 50, "T" * 23):
         with pytest.raises(tilewright.InvalidArgument, match="torch_op"):
             _core.torch_op("tilewright", "attention", kinds, calls, len, None)
+    with pytest.raises(tilewright.InvalidArgument, match="expected the calls of an operator that has none"):
+        _core.torch_shortcut(calls, len)
     assert _core.torch_open("/nowhere/libtorch_cpu.so", len, len, ()) is False
 
 

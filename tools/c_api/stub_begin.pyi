@@ -222,4 +222,7 @@ def quantize_sizes(**problem: Any) -> tuple[int, int]:
 def quantize_on_host(problem: Mapping[str, Any], arguments: Mapping[str, Any], num_threads: int = 0) -> None:
     """As Quantize, of host memory by the host, with the same bytes. num_threads 0: all."""
     ...
-
+def torch_shortcut(calls: Calls, original: Callable[..., Any], /) -> Callable[..., Any]:
+    """What takes the place of torch's way to call an operator from Python, `original`, and makes known calls by
+    itself; `original` where this torch does not say what has to be asked first."""
+    ...

@@ -94,6 +94,7 @@ def define(
         # The stack of a kernel in C has no symbols: what torch.compile passes for a SymInt is none of its values.
         in_c = None if "SymInt" in types else _rule_below_c(rule, results)
         has_rule = _core.torch_op("tilewright", name, kinds, tables[name], kernel, in_c)
+        operator._op = _core.torch_shortcut(tables[name], operator._op)
     else:
         for key in ("CPU", "CUDA"):
             library.impl(name, _results_of(kernel, results), key)
