@@ -98,7 +98,7 @@ static PyObject* borrow_workspace(Calls* self, size_t bytes, int32_t ordinal, vo
 
 /* ---- a call */
 
-static void fill_addresses(const Known* known, AnyArguments* arguments, void* const* addresses) {
+void calls_fill(const Known* known, AnyArguments* arguments, void* const* addresses) {
   memcpy(arguments, &known->arguments, known->op->kind->calls[0].arguments->size);
   for (int i = 0; i < known->num_places; ++i)
     memcpy(arguments->bytes + known->places[i].offset, &addresses[known->places[i].position],
@@ -134,7 +134,7 @@ bool calls_launch_on_gpu(Calls* self, const Known* known, void* const* addresses
     held = borrow_workspace(self, known->workspace_bytes, ordinal, stream, like, &workspace);
     if (held == NULL) return false;
   }
-  fill_addresses(known, &arguments, addresses);
+  calls_fill(known, &arguments, addresses);
   if (known->workspace_bytes != 0)
     memcpy(arguments.bytes + known->workspace_offset, &workspace, sizeof workspace);
   memcpy(arguments.bytes + known->stream_offset, &stream, sizeof stream);
@@ -260,7 +260,7 @@ static bool offset_of(const Struct* type, const char* path, size_t* offset) {
   return false;
 }
 
-static bool add_places(const Calls* self, Known* known, PyObject* names) {
+bool calls_place(Known* known, PyObject* names, int num_tensors) {
   const Struct* const type = known->op->kind->calls[0].arguments;
   PyObject *name, *position;
   Py_ssize_t at = 0;
@@ -275,7 +275,7 @@ static bool add_places(const Calls* self, Known* known, PyObject* names) {
     place->offset = 0;
     place->position = (int)PyLong_AsLong(position);
     if (PyErr_Occurred()) return false;
-    if (place->position < 0 || place->position >= self->num_tensors ||
+    if (place->position < 0 || place->position >= num_tensors ||
         known->num_places == MAX_TENSORS - 1 || !offset_of(type, path, &place->offset))
       return raise_invalid("Calls.add: %s has no tensor %s, or there is no argument %d",
                            known->op->kind->calls[0].what, path, place->position),
@@ -312,7 +312,7 @@ Known* calls_insert(Calls* self, const Key* key, Operator* op, size_t workspace_
   known->members = Py_NewRef(members);
   known->workspace_bytes = workspace_bytes;
   known->key = malloc(key->size);
-  if (known->key == NULL || !add_places(self, known, names) ||
+  if (known->key == NULL || !calls_place(known, names, self->num_tensors) ||
       (results != NULL && !add_results(self, known, results))) {
     if (!PyErr_Occurred()) PyErr_NoMemory();
     return forget(known), NULL;
@@ -360,7 +360,7 @@ static PyObject* addresses_of(PyObject* object, PyObject* const* args, Py_ssize_
       calls_read(self, args, count, &key, addresses, &exchange) ? calls_find(self, &key) : NULL;
   if (known == NULL || !is_direct(self, args)) return Py_NewRef(Py_None);
   AnyArguments arguments;
-  fill_addresses(known, &arguments, addresses);
+  calls_fill(known, &arguments, addresses);
   PyObject* const found = PyDict_New();
   PyObject *name, *position;
   Py_ssize_t at = 0;

@@ -85,6 +85,10 @@ bool calls_are_watched(const Calls* self);
 /* Makes a call known; NULL, with an exception, if that cannot be. `results` may be NULL. */
 Known* calls_insert(Calls* self, const Key* key, Operator* op, size_t workspace_bytes,
                     PyObject* names, PyObject* results, PyObject* members);
+/* Where the named tensors go, of so many, and the struct but for them; false with an exception. */
+bool calls_place(Known* known, PyObject* names, int num_tensors);
+/* The struct of a call with its addresses, but for workspace and stream. */
+void calls_fill(const Known* known, AnyArguments* arguments, void* const* addresses);
 /* Behind a call, before which `users` was counted up. */
 void calls_leave(Known* known);
 /* Fills the struct and calls the library; false, perhaps without an exception, if that failed.

@@ -188,4 +188,8 @@ int calls_init(PyObject* module);
 
 int torch_ops_init(PyObject* module);
 
+/* ---- xla.c: operators as foreign functions of XLA */
+
+int xla_init(PyObject* module);
+
 #endif /* TILEWRIGHT_PYTHON_CORE_H */

@@ -85,7 +85,7 @@ PyMODINIT_FUNC PyInit__core(void) {
   static int (*const parts[])(PyObject*) = {
       add_version, status_init,    structs_init, tensor_init,    device_init,
       buffer_init, operator_init,  plan_init,    functions_init, signature_init,
-      calls_init,  torch_ops_init, add_exports};
+      calls_init,  torch_ops_init, xla_init,     add_exports};
   PyObject* module = PyModule_Create(&definition);
   for (size_t i = 0; module != NULL && i < sizeof parts / sizeof parts[0]; ++i)
     if (parts[i](module) != 0) Py_CLEAR(module);

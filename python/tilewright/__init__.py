@@ -27,7 +27,8 @@ if _others := [path for path in _core.loaded_libraries() if os.path.dirname(path
                       f"beside that of this package in {_ours}; load one of them alone")
 
 # Found when they are first used: names of modules, and of what stands in them.
-_MODULES = ("bench", "compat", "doctor", "formats", "integrations", "layout", "numpy", "sim", "testing", "torch")
+_MODULES = ("bench", "compat", "doctor", "formats", "integrations", "jax", "layout", "numpy", "sim", "testing",
+            "torch")
 _NAMES = {"Answer": "_plan", "Layout": "layout", "Plan": "_plan", "Reason": "_reasons", "can_implement": "_plan",
           "TokenStream": "_tokenizer", "Tokenizer": "_tokenizer", "empty": "_arrays", "simulate": "sim"}
 

@@ -226,3 +226,12 @@ def torch_shortcut(calls: Calls, original: Callable[..., Any], /) -> Callable[..
     """What takes the place of torch's way to call an operator from Python, `original`, and makes known calls by
     itself; `original` where this torch does not say what has to be asked first."""
     ...
+def xla_call(text: str, operator: Operator, names: dict[str, int], inputs: int, outputs: int,
+             make: Callable[[int], Operator], on_host: Callable[..., None], /) -> None:
+    """Makes a call known to the handlers under a text. names: {member: buffer}, arguments of the program first,
+    then results; make(ordinal): the operator of another device; on_host(*addresses): the call with buffers of the
+    host."""
+    ...
+def xla_handlers() -> tuple[Any, Any]:
+    """The handlers for GPUs and for the host, as capsules."""
+    ...

@@ -145,7 +145,7 @@ def _ours(x: dict[str, Any], is_gpu: bool) -> list[Row]:
 
 
 def _graph(call: Callable[[], Any]) -> Any:
-    stream = torch.cuda.Stream()
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         call()
