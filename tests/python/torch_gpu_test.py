@@ -88,6 +88,26 @@ def test_attention_over_pages_is_replayed_with_other_lengths_pages_and_inputs():
         assert torch.equal(out[used], call()[0][used])
 
 
+def test_merging_and_lists_of_masks_are_replayed():
+    """Operators without a workspace."""
+    parts, lse = bf16(3, 2, 5, 4, 64), torch.randn(3, 2, 4, 5, device="cuda")
+    mask = torch.rand(2, 5, 40, device="cuda") < 0.3
+
+    def call():
+        return *tt.merge_attention(parts, lse, return_lse=True), *tt.mask_lists(mask, topk=40)
+
+    graph, found = captured(call)
+    for seed in range(2):
+        parts.copy_(bf16(3, 2, 5, 4, 64, seed=seed))
+        mask.copy_(torch.rand(2, 5, 40, device="cuda") < 0.5)
+        graph.replay()
+        weights = (lse - lse.logsumexp(0)).double().exp().transpose(2, 3)[..., None]
+        close(found[0], (parts.double() * weights).sum(0), LIMIT)
+        close(found[1], lse.double().logsumexp(0), 1e-5)
+        for again, one in zip(call(), found, strict=True):
+            assert torch.equal(again, one)
+
+
 def test_attention_and_layers_are_replayed():
     q, k, v = bf16(2, 64, 4, 128), bf16(2, 200, 2, 128, seed=1), bf16(2, 200, 2, 128, seed=2)
     weight = tt.Linear(bf16(256, 128, seed=3))

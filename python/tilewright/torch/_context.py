@@ -117,8 +117,8 @@ class Entry:
     def __init__(self, operator: Any, is_on_host: bool) -> None:
         self.operator = operator
         self.run = operator.run
-        # With tensors of the host, run() makes a workspace on the simulated device.
-        self.workspace_bytes = 0 if is_on_host else operator.workspace_bytes
+        # With tensors of the host, run() makes a workspace on the simulated device. Merging has none.
+        self.workspace_bytes = 0 if is_on_host else getattr(operator, "workspace_bytes", 0)
 
 
 def make(kind: type, device: torch.device, problem: dict[str, Any]) -> Entry:
