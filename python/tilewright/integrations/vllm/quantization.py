@@ -1,8 +1,8 @@
-"""Linear layers of quantised checkpoints: `--quantization tilewright`.
+"""Linear layers and experts of quantised checkpoints: `--quantization tilewright`.
 
-FP8 with one scale for 128 x 128 and NVFP4 of ModelOpt run on our kernels, with activations in
-bfloat16. Everything else of the checkpoint is left to vLLM's own configuration: layers that it
-leaves unquantised, experts, scales of caches, and linear layers whose sizes we have no kernel for.
+FP8 with one scale for 128 x 128 and NVFP4 of ModelOpt run on our kernels, and experts in MXFP4, with
+activations in bfloat16. Everything else of the checkpoint is left to vLLM's own configuration:
+layers that it leaves unquantised, scales of caches, and layers that we have no kernel for.
 """
 
 from __future__ import annotations
@@ -32,9 +32,11 @@ import tilewright
 from tilewright._errors import InvalidArgument, Unsupported
 from tilewright.torch import Linear, Weight
 
+from . import experts
+
 NAME = "tilewright"
 #: What checkpoints call their format, by what vLLM calls the configuration of it.
-CHECKPOINTS = {"fp8": "fp8", "modelopt_fp4": "nvfp4"}
+CHECKPOINTS = {"fp8": "fp8", "modelopt_fp4": "nvfp4", "mxfp4": "mxfp4"}
 
 
 def register() -> None:
@@ -87,7 +89,10 @@ class Config(QuantizationConfig):
 
     def get_quant_method(self, layer: nn.Module, prefix: str) -> Any:
         self.inner.packed_modules_mapping = self.packed_modules_mapping
-        if not isinstance(layer, LinearBase):
+        if experts.is_experts(layer) and not self._is_skipped(prefix):
+            method = experts.method_of(layer, self.format, prefix)
+            return self.inner.get_quant_method(layer, prefix) if method is None else method
+        if not isinstance(layer, LinearBase) or self.format == "mxfp4":
             return self.inner.get_quant_method(layer, prefix)
         if self._is_skipped(prefix):
             return UnquantizedLinearMethod()
@@ -103,12 +108,15 @@ class Config(QuantizationConfig):
     def _is_skipped(self, prefix: str) -> bool:
         if self.format == "nvfp4":
             return bool(self.inner.is_layer_excluded(prefix))
+        ignored = getattr(self.inner, "ignored_layers", None)
+        if not ignored:
+            return False
         from vllm.model_executor.layers.quantization.utils.quant_utils import is_layer_skipped
 
         return bool(
             is_layer_skipped(
                 prefix=prefix,
-                ignored_layers=self.inner.ignored_layers,
+                ignored_layers=ignored,
                 fused_mapping=self.packed_modules_mapping,
                 match_mode=self.inner.ignored_layers_match_mode,
             )
@@ -128,8 +136,8 @@ def _checkpoint(config: dict[str, Any]) -> str:
     method = str(config.get("quant_method", "")).lower()
     if "NVFP4" in algorithm:
         return "modelopt_fp4"
-    if method == "fp8":
-        return "fp8"
+    if method in ("fp8", "mxfp4"):
+        return method
     raise Unsupported(_unknown(config))
 
 
@@ -137,7 +145,7 @@ def _unknown(config: dict[str, Any]) -> str:
     method = config.get("quant_method", config.get("quantization"))
     return (
         f"this checkpoint has quant_method {method}: --quantization tilewright is for FP8 with "
-        "blocks of 128 x 128 and for ModelOpt's NVFP4; leave --quantization to vLLM"
+        "blocks of 128 x 128, for ModelOpt's NVFP4 and for MXFP4; leave --quantization to vLLM"
     )
 
 
