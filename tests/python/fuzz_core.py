@@ -129,6 +129,10 @@ def known_calls(rng, made):
                       {rng.choice([0, 1, -1, 50, "a"]): value(rng)},
                       {rng.choice(["causal", "nothing"]): value(rng)})
     table.clear()
+    if made:
+        _core.xla_call(rng.choice(["a", "b", "\0", value(rng)]), rng.choice(made),
+                       {rng.choice(["q", "x", "out", "workspace", "stream", ""]): rng.choice([0, 1, -1, 50, "a"])},
+                       rng.choice([0, 1, 30, -1]), rng.choice([0, 1, 30, -1, value(rng)]), value(rng), value(rng))
 
 
 def one_call(rng, device, made):
