@@ -1146,6 +1146,54 @@ TW_API tw_status tw_indexer_run(const tw_indexer* indexer, const tw_indexer_argu
 /* 0 if a number makes no sense. */
 TW_API size_t tw_indexer_workspace_bytes(const tw_indexer* indexer, int64_t tokens, int64_t batch);
 
+typedef struct tw_indexer_logits_problem {
+  size_t struct_bytes;
+  /* tw_number_format: TW_NUMBER_FORMAT_FP8 or TW_NUMBER_FORMAT_MXFP4; default
+   * TW_NUMBER_FORMAT_FP8 */
+  int32_t format;
+  int64_t heads; /* default 64 */
+  int64_t max_len; /* most logits of a token */
+  tw_kv_layout keys; /* its format does not count; num_pages 0: keys have no pages */
+  int32_t is_compressed; /* without pages: column 0 is the first key that a token sees */
+  int32_t fill_logits; /* with -inf, where there is no key */
+} tw_indexer_logits_problem;
+
+typedef struct tw_indexer_logits_arguments {
+  size_t struct_bytes;
+  int64_t tokens;
+  tw_sequence_batch sequences; /* with pages; starts are not used */
+  const int32_t* starts; /* [tokens], without pages; NULL: all 0 */
+  const int32_t* ends; /* [tokens] */
+  const void* q; /* codes [tokens, heads, 128 or 64 bytes] */
+  const void* q_scales; /* MXFP4: ue8m0 [tokens, heads, 4] */
+  const float* weights; /* [tokens, heads] */
+  const void* keys; /* pages, or codes [num_keys, 128 or 64 bytes] */
+  const void* key_scales; /* without pages: [num_keys] of 4 bytes */
+  int64_t num_keys; /* without pages */
+  tw_sequence_pages key_table; /* with pages */
+  float* logits; /* [tokens, columns] */
+  int64_t logits_stride; /* elements; 0: columns */
+  int64_t columns; /* 0: max_len */
+  void* workspace;
+  int32_t reuses_schedule;
+  void* stream; /* CUstream; NULL: the default stream */
+} tw_indexer_logits_arguments;
+
+/* Logits of the indexer from queries and keys that are quantised already. */
+typedef struct tw_indexer_logits tw_indexer_logits;
+TW_API tw_status tw_indexer_logits_create(const tw_device* device,
+                                          const tw_indexer_logits_problem* problem,
+                                          tw_indexer_logits** logits);
+TW_API tw_status tw_indexer_logits_plan(const tw_device* device,
+                                        const tw_indexer_logits_problem* problem, int64_t tokens,
+                                        int64_t batch, tw_plan** plan);
+TW_API void tw_indexer_logits_destroy(tw_indexer_logits* logits);
+TW_API tw_status tw_indexer_logits_run(const tw_indexer_logits* logits,
+                                       const tw_indexer_logits_arguments* arguments);
+/* 0 if a number makes no sense. */
+TW_API size_t tw_indexer_logits_workspace_bytes(const tw_indexer_logits* logits, int64_t tokens,
+                                                int64_t batch);
+
 /* ----------------------------------------------------------------------------------------------
  * DeepSeek-V4: hyper-connections
  */
@@ -1752,6 +1800,23 @@ static inline void tw_indexer_arguments_init(tw_indexer_arguments* given) {
   given->key_table.struct_bytes = sizeof given->key_table;
   given->row_table.struct_bytes = sizeof given->row_table;
   tw_indexer_arguments_set_defaults(given);
+}
+
+TW_API void tw_indexer_logits_problem_set_defaults(tw_indexer_logits_problem* given);
+static inline void tw_indexer_logits_problem_init(tw_indexer_logits_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  given->keys.struct_bytes = sizeof given->keys;
+  tw_indexer_logits_problem_set_defaults(given);
+}
+
+TW_API void tw_indexer_logits_arguments_set_defaults(tw_indexer_logits_arguments* given);
+static inline void tw_indexer_logits_arguments_init(tw_indexer_logits_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  given->sequences.struct_bytes = sizeof given->sequences;
+  given->key_table.struct_bytes = sizeof given->key_table;
+  tw_indexer_logits_arguments_set_defaults(given);
 }
 
 TW_API void tw_hyper_connection_problem_set_defaults(tw_hyper_connection_problem* given);

@@ -23,6 +23,17 @@ static PyObject* indexer_workspace_bytes(PyObject* object, PyObject* args, PyObj
   return PyLong_FromSize_t(tw_indexer_workspace_bytes(((Operator*)object)->handle, tokens, batch));
 }
 
+static PyObject* indexer_logits_workspace_bytes(PyObject* object, PyObject* args,
+                                                PyObject* kwargs) {
+  static char* names[] = {"tokens", "batch", NULL};
+  long long tokens, batch;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "LL:workspace_bytes", names, &tokens, &batch))
+    return NULL;
+  if (!is_usable()) return NULL;
+  return PyLong_FromSize_t(
+      tw_indexer_logits_workspace_bytes(((Operator*)object)->handle, tokens, batch));
+}
+
 static PyObject* kv_cache_size(PyObject* object, PyObject* unused) {
   (void)unused;
   return PyLong_FromSize_t(tw_kv_cache_bytes(((Operator*)object)->handle));
@@ -44,6 +55,11 @@ static const struct {
     {"Indexer",
      {"workspace_bytes", (PyCFunction)(void*)indexer_workspace_bytes, METH_VARARGS | METH_KEYWORDS,
       "workspace_bytes($self, /, tokens, batch)\n--\n\nOf a call; 0 if a number makes no sense."}},
+    {"IndexerLogits",
+     {"workspace_bytes", (PyCFunction)(void*)indexer_logits_workspace_bytes,
+      METH_VARARGS | METH_KEYWORDS,
+      "workspace_bytes($self, /, tokens, batch)\n--\n\nOf a call; 0 if a number makes no sense. "
+      "Without pages the batch does not count."}},
     {"KvCache",
      {"bytes", kv_cache_size, METH_NOARGS,
       "bytes($self, /)\n--\n\nOf all pages: what the caller allocates."}},

@@ -30,7 +30,8 @@ static const Word kWords22[] = {{"bytes", 0}, {"bits", 1}, {NULL, 0}};
 static const Word kWords23[] = {{"write", 0}, {"window", 1}, {"entries", 2}, {NULL, 0}};
 static const Word kWords24[] = {{"csa", 0}, {"hca", 1}, {"index_fp8", 2}, {"index_mxfp4", 3}, {NULL, 0}};
 static const Word kWords25[] = {{"mxfp4", 2}, {"fp8", 1}, {NULL, 0}};
-static const Word kWords26[] = {{"user", 0}, {"system", 1}, {"assistant", 2}, {NULL, 0}};
+static const Word kWords26[] = {{"fp8", 1}, {"mxfp4", 2}, {NULL, 0}};
+static const Word kWords27[] = {{"user", 0}, {"system", 1}, {"assistant", 2}, {NULL, 0}};
 
 static void init_tw_reason(void* given) { tw_reason_init(given); }
 static const Member kMembers_tw_reason[] = {
@@ -885,6 +886,45 @@ static const Struct kStruct_tw_indexer_arguments = {
   "IndexerArguments", sizeof(tw_indexer_arguments), init_tw_indexer_arguments, kMembers_tw_indexer_arguments,
   COUNT(kMembers_tw_indexer_arguments), names_tw_indexer_arguments, &defaults_tw_indexer_arguments};
 
+static void init_tw_indexer_logits_problem(void* given) { tw_indexer_logits_problem_init(given); }
+static const Member kMembers_tw_indexer_logits_problem[] = {
+  {"format", KIND_WORD, offsetof(tw_indexer_logits_problem, format), .words = kWords26},
+  {"heads", KIND_I64, offsetof(tw_indexer_logits_problem, heads)},
+  {"max_len", KIND_I64, offsetof(tw_indexer_logits_problem, max_len)},
+  {"keys", KIND_STRUCT, offsetof(tw_indexer_logits_problem, keys), .inner = &kStruct_tw_kv_layout},
+  {"is_compressed", KIND_FLAG, offsetof(tw_indexer_logits_problem, is_compressed)},
+  {"fill_logits", KIND_FLAG, offsetof(tw_indexer_logits_problem, fill_logits)}};
+static PyObject* names_tw_indexer_logits_problem[COUNT(kMembers_tw_indexer_logits_problem)];
+static tw_indexer_logits_problem defaults_tw_indexer_logits_problem;
+static const Struct kStruct_tw_indexer_logits_problem = {
+  "IndexerLogitsProblem", sizeof(tw_indexer_logits_problem), init_tw_indexer_logits_problem, kMembers_tw_indexer_logits_problem,
+  COUNT(kMembers_tw_indexer_logits_problem), names_tw_indexer_logits_problem, &defaults_tw_indexer_logits_problem};
+
+static void init_tw_indexer_logits_arguments(void* given) { tw_indexer_logits_arguments_init(given); }
+static const Member kMembers_tw_indexer_logits_arguments[] = {
+  {"tokens", KIND_I64, offsetof(tw_indexer_logits_arguments, tokens)},
+  {"sequences", KIND_STRUCT, offsetof(tw_indexer_logits_arguments, sequences), .inner = &kStruct_tw_sequence_batch},
+  {"starts", KIND_INPUT, offsetof(tw_indexer_logits_arguments, starts), .element = ELEMENT_I32},
+  {"ends", KIND_INPUT, offsetof(tw_indexer_logits_arguments, ends), .element = ELEMENT_I32},
+  {"q", KIND_INPUT, offsetof(tw_indexer_logits_arguments, q)},
+  {"q_scales", KIND_INPUT, offsetof(tw_indexer_logits_arguments, q_scales)},
+  {"weights", KIND_INPUT, offsetof(tw_indexer_logits_arguments, weights), .element = ELEMENT_F32},
+  {"keys", KIND_INPUT, offsetof(tw_indexer_logits_arguments, keys)},
+  {"key_scales", KIND_INPUT, offsetof(tw_indexer_logits_arguments, key_scales)},
+  {"num_keys", KIND_I64, offsetof(tw_indexer_logits_arguments, num_keys)},
+  {"key_table", KIND_STRUCT, offsetof(tw_indexer_logits_arguments, key_table), .inner = &kStruct_tw_sequence_pages},
+  {"logits", KIND_OUTPUT, offsetof(tw_indexer_logits_arguments, logits), .element = ELEMENT_F32},
+  {"logits_stride", KIND_I64, offsetof(tw_indexer_logits_arguments, logits_stride)},
+  {"columns", KIND_I64, offsetof(tw_indexer_logits_arguments, columns)},
+  {"workspace", KIND_OUTPUT, offsetof(tw_indexer_logits_arguments, workspace)},
+  {"reuses_schedule", KIND_FLAG, offsetof(tw_indexer_logits_arguments, reuses_schedule)},
+  {"stream", KIND_STREAM, offsetof(tw_indexer_logits_arguments, stream)}};
+static PyObject* names_tw_indexer_logits_arguments[COUNT(kMembers_tw_indexer_logits_arguments)];
+static tw_indexer_logits_arguments defaults_tw_indexer_logits_arguments;
+static const Struct kStruct_tw_indexer_logits_arguments = {
+  "IndexerLogitsArguments", sizeof(tw_indexer_logits_arguments), init_tw_indexer_logits_arguments, kMembers_tw_indexer_logits_arguments,
+  COUNT(kMembers_tw_indexer_logits_arguments), names_tw_indexer_logits_arguments, &defaults_tw_indexer_logits_arguments};
+
 static void init_tw_hyper_connection_problem(void* given) { tw_hyper_connection_problem_init(given); }
 static const Member kMembers_tw_hyper_connection_problem[] = {
   {"tokens", KIND_I64, offsetof(tw_hyper_connection_problem, tokens)},
@@ -979,7 +1019,7 @@ static const Struct kStruct_tw_rms_norm_arguments = {
 
 static void init_tw_chat_message(void* given) { tw_chat_message_init(given); }
 static const Member kMembers_tw_chat_message[] = {
-  {"role", KIND_WORD, offsetof(tw_chat_message, role), .words = kWords26},
+  {"role", KIND_WORD, offsetof(tw_chat_message, role), .words = kWords27},
   {"content", KIND_TEXT, offsetof(tw_chat_message, content)},
   {"reasoning", KIND_TEXT, offsetof(tw_chat_message, reasoning)}};
 static PyObject* names_tw_chat_message[COUNT(kMembers_tw_chat_message)];
@@ -1860,6 +1900,55 @@ static const Call kCalls_tw_indexer[] = {
     "  stream: None: PyTorch's current stream, else the default one",
    &kStruct_tw_indexer_arguments, run_tw_indexer}};
 
+static tw_status create_tw_indexer_logits(const void* given, const void* problem, void** handle) {
+  return tw_indexer_logits_create(given, problem, (tw_indexer_logits**)handle);
+}
+static void destroy_tw_indexer_logits(void* handle) { tw_indexer_logits_destroy(handle); }
+typedef struct inputs_tw_indexer_logits {
+  tw_indexer_logits_problem problem;
+  int64_t tokens;
+  int64_t batch;
+} inputs_tw_indexer_logits;
+static void init_inputs_tw_indexer_logits(void* given) { inputs_tw_indexer_logits* in = given; tw_indexer_logits_problem_init(&in->problem); in->tokens = 0; in->batch = 0; }
+static const Member kMembers_inputs_tw_indexer_logits[] = {
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_indexer_logits, problem), .inner = &kStruct_tw_indexer_logits_problem},
+  {"tokens", KIND_I64, offsetof(inputs_tw_indexer_logits, tokens)},
+  {"batch", KIND_I64, offsetof(inputs_tw_indexer_logits, batch)}};
+static PyObject* names_inputs_tw_indexer_logits[COUNT(kMembers_inputs_tw_indexer_logits)];
+static inputs_tw_indexer_logits defaults_inputs_tw_indexer_logits;
+static const Struct kStruct_inputs_tw_indexer_logits = {
+  "IndexerLogitsInputs", sizeof(inputs_tw_indexer_logits), init_inputs_tw_indexer_logits, kMembers_inputs_tw_indexer_logits,
+  COUNT(kMembers_inputs_tw_indexer_logits), names_inputs_tw_indexer_logits, &defaults_inputs_tw_indexer_logits};
+static tw_status plan_tw_indexer_logits(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_indexer_logits* const in = inputs;
+  return tw_indexer_logits_plan(device, &in->problem, in->tokens, in->batch, plan);
+}
+static tw_status run_tw_indexer_logits(const void* handle, const void* arguments) {
+  return tw_indexer_logits_run(handle, arguments);
+}
+static const Call kCalls_tw_indexer_logits[] = {
+  {"run", "IndexerLogits.run", "run($self, /, *, tokens=0, sequences=None, starts=None, ends=None, q=None, q_scales=None, weights=None, keys=None, key_scales=None, num_keys=0, key_table=None, logits=None, logits_stride=0, columns=0, workspace=None, reuses_schedule=False, stream=None)\n"
+    "--\n"
+    "\n"
+    "  tokens\n"
+    "  sequences: {batch, q_len, offsets, starts}; with pages; starts are not used\n"
+    "  starts: int32 tensor; [tokens], without pages; None: all 0\n"
+    "  ends: int32 tensor; [tokens]\n"
+    "  q: tensor; codes [tokens, heads, 128 or 64 bytes]\n"
+    "  q_scales: tensor; MXFP4: ue8m0 [tokens, heads, 4]\n"
+    "  weights: float32 tensor; [tokens, heads]\n"
+    "  keys: tensor; pages, or codes [num_keys, 128 or 64 bytes]\n"
+    "  key_scales: tensor; without pages: [num_keys] of 4 bytes\n"
+    "  num_keys: without pages\n"
+    "  key_table: {pages, blocks, stride}; with pages\n"
+    "  logits: float32 tensor, written; [tokens, columns]\n"
+    "  logits_stride: elements; 0: columns\n"
+    "  columns: 0: max_len\n"
+    "  workspace: tensor, written\n"
+    "  reuses_schedule\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_indexer_logits_arguments, run_tw_indexer_logits}};
+
 static tw_status create_tw_hyper_connection(const void* given, const void* problem, void** handle) {
   return tw_hyper_connection_create(given, problem, (tw_hyper_connection**)handle);
 }
@@ -2375,6 +2464,22 @@ const Class kClasses[] = {
     "Device", &kStruct_tw_indexer_problem, &kStruct_inputs_tw_indexer, plan_tw_indexer,
     create_tw_indexer, destroy_tw_indexer,
     kQueries_tw_indexer, COUNT(kQueries_tw_indexer), NULL, 0, kCalls_tw_indexer, COUNT(kCalls_tw_indexer)},
+  {"IndexerLogits",
+    "IndexerLogits(device, /, *, format='fp8', heads=64, max_len=0, keys=None, is_compressed=False, fill_logits=False)\n"
+    "--\n"
+    "\n"
+    "Logits of the indexer from queries and keys that are quantised already.\n"
+    "\n"
+    "  format: 'fp8', 'mxfp4'\n"
+    "  heads\n"
+    "  max_len: most logits of a token\n"
+    "  keys: {format, page_size, num_pages, page_stride_bytes}; its format does not count;\n"
+    "      num_pages 0: keys have no pages\n"
+    "  is_compressed: without pages: column 0 is the first key that a token sees\n"
+    "  fill_logits: with -inf, where there is no key",
+    "Device", &kStruct_tw_indexer_logits_problem, &kStruct_inputs_tw_indexer_logits, plan_tw_indexer_logits,
+    create_tw_indexer_logits, destroy_tw_indexer_logits,
+    NULL, 0, NULL, 0, kCalls_tw_indexer_logits, COUNT(kCalls_tw_indexer_logits)},
   {"HyperConnection",
     "HyperConnection(device, /, *, tokens=0, hidden=0, stream_dtype='bf16', has_merge=False, has_second=False, has_mix=True, is_head=False, result_dtype='bf16', second_dtype='bf16', iterations=20, eps=1e-06, norm_eps=1e-06)\n"
     "--\n"
@@ -2476,6 +2581,8 @@ const Struct* const kStructs[] = {
   &kStruct_tw_compressor_arguments,
   &kStruct_tw_indexer_problem,
   &kStruct_tw_indexer_arguments,
+  &kStruct_tw_indexer_logits_problem,
+  &kStruct_tw_indexer_logits_arguments,
   &kStruct_tw_hyper_connection_problem,
   &kStruct_tw_hyper_connection_arguments,
   &kStruct_tw_hyper_embedding_problem,
@@ -2497,6 +2604,7 @@ const Struct* const kStructs[] = {
   &kStruct_inputs_tw_inverse_rope,
   &kStruct_inputs_tw_compressor,
   &kStruct_inputs_tw_indexer,
+  &kStruct_inputs_tw_indexer_logits,
   &kStruct_inputs_tw_hyper_connection,
   &kStruct_inputs_tw_hyper_embedding,
   &kStruct_inputs_tw_rms_norm,
@@ -2512,6 +2620,7 @@ _Static_assert(sizeof(tw_compressor_arguments) <= sizeof(AnyArguments), "make it
 _Static_assert(sizeof(tw_hyper_connection_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_hyper_embedding_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_indexer_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_indexer_logits_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_inverse_rope_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_kv_list_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_kv_read_arguments) <= sizeof(AnyArguments), "make it larger");

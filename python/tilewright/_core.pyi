@@ -1650,6 +1650,73 @@ class Indexer(Operator):
         """Of a call; 0 if a number makes no sense."""
         ...
 
+class IndexerLogits(Operator):
+    """Logits of the indexer from queries and keys that are quantised already.
+
+      format: 'fp8', 'mxfp4'
+      heads
+      max_len: most logits of a token
+      keys: {format, page_size, num_pages, page_stride_bytes}; its format does not count;
+          num_pages 0: keys have no pages
+      is_compressed: without pages: column 0 is the first key that a token sees
+      fill_logits: with -inf, where there is no key
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        format: Literal["fp8", "mxfp4"] = 'fp8',
+        heads: int = 64,
+        max_len: int = 0,
+        keys: KvLayout | tuple[Any, ...] = ...,
+        is_compressed: bool = False,
+        fill_logits: bool = False,
+    ) -> Self: ...
+    def run(
+        self,
+        *,
+        tokens: int = 0,
+        sequences: SequenceBatch | tuple[Any, ...] = ...,
+        starts: Tensor | None = None,
+        ends: Tensor | None = None,
+        q: Tensor | None = None,
+        q_scales: Tensor | None = None,
+        weights: Tensor | None = None,
+        keys: Tensor | None = None,
+        key_scales: Tensor | None = None,
+        num_keys: int = 0,
+        key_table: SequencePages | tuple[Any, ...] = ...,
+        logits: Tensor | None = None,
+        logits_stride: int = 0,
+        columns: int = 0,
+        workspace: Tensor | None = None,
+        reuses_schedule: bool = False,
+        stream: Stream | None = None,
+    ) -> None:
+        """tokens
+        sequences: {batch, q_len, offsets, starts}; with pages; starts are not used
+        starts: int32 tensor; [tokens], without pages; None: all 0
+        ends: int32 tensor; [tokens]
+        q: tensor; codes [tokens, heads, 128 or 64 bytes]
+        q_scales: tensor; MXFP4: ue8m0 [tokens, heads, 4]
+        weights: float32 tensor; [tokens, heads]
+        keys: tensor; pages, or codes [num_keys, 128 or 64 bytes]
+        key_scales: tensor; without pages: [num_keys] of 4 bytes
+        num_keys: without pages
+        key_table: {pages, blocks, stride}; with pages
+        logits: float32 tensor, written; [tokens, columns]
+        logits_stride: elements; 0: columns
+        columns: 0: max_len
+        workspace: tensor, written
+        reuses_schedule
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+    def workspace_bytes(self, tokens: int, batch: int) -> int:
+        """Of a call; 0 if a number makes no sense. Without pages the batch does not count."""
+        ...
+
 class HyperConnection(Operator):
     """From one sub-layer to the next through four streams.
 
@@ -1817,6 +1884,7 @@ __all__ = [
     "InverseRope",
     "Compressor",
     "Indexer",
+    "IndexerLogits",
     "HyperConnection",
     "HyperEmbedding",
     "RmsNorm",

@@ -128,7 +128,7 @@ def _given(arguments: Mapping[str, Any]) -> str:
 
 def workspace_bytes(op: Any, arguments: Mapping[str, Any]) -> int:
     """What a call needs: some operators know it, some from what the call is of."""
-    if isinstance(op, _core.Indexer):
+    if isinstance(op, (_core.Indexer, _core.IndexerLogits)):
         sequences = arguments.get("sequences") or {}
         batch = sequences.get("batch", 0) if isinstance(sequences, Mapping) else sequences[0]
         return op.workspace_bytes(arguments.get("tokens", 0), batch)

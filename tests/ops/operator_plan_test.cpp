@@ -7,6 +7,7 @@
 #include "tilewright/compressor.h"
 #include "tilewright/hyper_connection.h"
 #include "tilewright/indexer.h"
+#include "tilewright/indexer_logits.h"
 #include "tilewright/kernels.h"
 #include "tilewright/linear.h"
 #include "tilewright/moe.h"
@@ -184,6 +185,18 @@ Operator indexer() {
           {"heads", "topk", "max_len", "keys.page_size", "tokens"}};
 }
 
+Operator indexer_logits() {
+  const IndexerLogitsProblem good = {.max_len = 1000, .keys = kPages};
+  return {"indexer_logits",
+          [=](const Device& d) { return plan_indexer_logits(d, good, 6, 3); },
+          [=](const Device& d) {
+            IndexerLogitsProblem p = good;
+            p.heads = 65, p.max_len = 0, p.is_compressed = true;
+            return plan_indexer_logits(d, p, -1, 65536);
+          },
+          {"heads", "max_len", "is_compressed", "tokens", "batch"}};
+}
+
 Operator compressor() {
   const CompressorProblem good = {.cache = kPages, .state_slots = 4};
   return {"compressor",
@@ -258,6 +271,7 @@ std::vector<Operator> operators() {
           moe(),
           quantize(),
           indexer(),
+          indexer_logits(),
           compressor(),
           kv_cache(),
           inverse_rope(),
@@ -364,6 +378,7 @@ TEST(PlanDevice, RefusesToDoAnything) {
   EXPECT_THAT(unsupported([&] { Attention(device, kAttention); }), refusal);
   EXPECT_THAT(unsupported([&] { KvCache(device, kPages); }), refusal);
   EXPECT_THAT(unsupported([&] { Indexer(device, {.max_len = 1, .keys = kPages}); }), refusal);
+  EXPECT_THAT(unsupported([&] { IndexerLogits(device, {.max_len = 1}); }), refusal);
   EXPECT_THAT(unsupported([&] { RmsNorm(device, {.rows = 1, .cols = 64}); }), refusal);
   EXPECT_THAT(unsupported([&] { device.synchronize(); }), refusal);
 }

@@ -9,6 +9,7 @@
 #include "tilewright/compressor.h"
 #include "tilewright/hyper_connection.h"
 #include "tilewright/indexer.h"
+#include "tilewright/indexer_logits.h"
 #include "tilewright/linear.h"
 #include "tilewright/mask_lists.h"
 #include "tilewright/moe.h"
@@ -318,6 +319,18 @@ TEST_F(PlanText, Indexer) {
   golden.add("H200, 12 heads, fp8, equally long", [&] { return plan_indexer(h200(), fp8, 8, 4); });
   golden.add("H200, no tokens", [&] { return plan_indexer(h200(), p, 0, 0); });
   golden.add("B200", [&] { return plan_indexer(b200(), p, 3, 2); });
+  const IndexerLogitsProblem pages = {.max_len = 4096, .keys = {.num_pages = 100}};
+  const IndexerLogitsProblem ranges = {
+      .format = NumberFormat::kMxfp4, .heads = 32, .max_len = 8192, .is_compressed = true};
+  IndexerLogitsProblem wrong = pages;
+  wrong.heads = 0, wrong.max_len = -4, wrong.is_compressed = true;
+  golden.add("H200, from codes, in pages",
+             [&] { return plan_indexer_logits(h200(), pages, 256, 128); });
+  golden.add("H200, from codes, ranges of keys without pages",
+             [&] { return plan_indexer_logits(h200(), ranges, 8192, 1); });
+  golden.add("B200, the same", [&] { return plan_indexer_logits(b200(), ranges, 8192, 1); });
+  golden.add("H200, from codes, everything wrong",
+             [&] { return plan_indexer_logits(h200(), wrong, -1, 1 << 20); });
   golden.check();
 }
 

@@ -41,6 +41,7 @@ def test_can_implement_gives_every_reason():
     ("Linear", {"weight": {"format": "nvfp4", "n": 256, "k": 256}, "m": 3}),
     ("Moe", {"weights": {"format": "bf16", "experts": 4, "hidden": 128, "inter": 128}, "tokens": 3, "topk": 2}),
     ("Indexer", {"tokens": 2, "batch": 1, "max_len": 64, "keys": {"num_pages": 4}}),
+    ("IndexerLogits", {"tokens": 2, "batch": 1, "max_len": 64}),
     ("KvCache", {"num_pages": 4, "work": {"tokens": 2}}),
     ("Compressor", {"kind": "csa", "cache": {"num_pages": 4}, "state_slots": 1, "batch": 1, "max_tokens": 4}),
     ("RmsNorm", {"rows": 2, "cols": 128}),

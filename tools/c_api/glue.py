@@ -7,7 +7,7 @@ HEADERS = {"plan": (), "attention": ("attention", "attention_merge", "attention_
            "decode": ("attention_decode",),
            "linear": ("block_scaled_linear", "linear"), "quantize": ("quantize",), "moe": ("moe",),
            "sparse_attention": ("mask_lists", "sparse_attention"), "cache": ("cache_writer", "compressor"),
-           "indexer": ("indexer",), "hyper_connection": ("hyper_connection",),
+           "indexer": ("indexer", "indexer_logits"), "hyper_connection": ("hyper_connection",),
            "tokenizer": ("tokenizer",)}
 
 CONVERT_BEGIN = """// clang-format off

@@ -156,6 +156,10 @@ EXTRA_STUBS = {
         """Of a call; 0 if a number makes no sense."""
         ...
 ''',
+    "IndexerLogits": '''    def workspace_bytes(self, tokens: int, batch: int) -> int:
+        """Of a call; 0 if a number makes no sense. Without pages the batch does not count."""
+        ...
+''',
     "KvCache": '''    def bytes(self) -> int:
         """Of all pages: what the caller allocates."""
         ...

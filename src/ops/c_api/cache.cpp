@@ -18,9 +18,23 @@ size_t tw_kv_cache_bytes(const tw_kv_cache* cache) {
   return cache == nullptr ? 0 : tilewright::kv_cache_bytes(cache->op.layout());
 }
 
-size_t tw_indexer_workspace_bytes(const tw_indexer* indexer, int64_t tokens, int64_t batch) {
-  if (indexer == nullptr || tokens < 0 || batch < 0) return 0;
+namespace {
+
+template <class Handle>
+size_t workspace_bytes_of(const Handle* handle, int64_t tokens, int64_t batch) {
+  if (handle == nullptr || tokens < 0 || batch < 0) return 0;
   std::size_t bytes = 0;
-  (void)c_api::guarded([&] { bytes = indexer->op.workspace_bytes(tokens, batch); });
+  (void)c_api::guarded([&] { bytes = handle->op.workspace_bytes(tokens, batch); });
   return bytes;
+}
+
+}  // namespace
+
+size_t tw_indexer_workspace_bytes(const tw_indexer* indexer, int64_t tokens, int64_t batch) {
+  return workspace_bytes_of(indexer, tokens, batch);
+}
+
+size_t tw_indexer_logits_workspace_bytes(const tw_indexer_logits* logits, int64_t tokens,
+                                         int64_t batch) {
+  return workspace_bytes_of(logits, tokens, batch);
 }

@@ -63,6 +63,10 @@ struct tw_indexer : tilewright::c_api::Made<tilewright::Indexer> {
   using Made::Made;
 };
 
+struct tw_indexer_logits : tilewright::c_api::Made<tilewright::IndexerLogits> {
+  using Made::Made;
+};
+
 struct tw_hyper_connection : tilewright::c_api::Made<tilewright::HyperConnection> {
   using Made::Made;
 };

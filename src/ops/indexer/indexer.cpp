@@ -3,13 +3,12 @@
 
 #include "device/internal.h"
 #include "device/kernel_registry.h"
-#include "device/tensor_map.h"
 #include "formats/index_page.h"
 #include "kernels/sparse_attention/indexer/indexer_logits.h"
 #include "kernels/sparse_attention/indexer/indexer_query.h"
 #include "kernels/sparse_attention/indexer/indexer_topk.h"
-#include "kernels/sparse_attention/indexer/sm100/sm100_indexer_logits.h"
 #include "ops/cache/kv_cache.h"
+#include "ops/indexer/key_map.h"
 #include "ops/indexer/plan.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/operator.h"
@@ -18,7 +17,6 @@
 #include "ops/operator/workspace.h"
 
 #include <cmath>
-#include <cstring>
 
 namespace tilewright {
 
@@ -110,62 +108,6 @@ IndexerPlan Indexer::plan(std::int64_t tokens, std::int64_t batch) const {
 
 namespace {
 
-// How rows of codes lie in shared memory: as an operand of the tensor cores, or, what Hopper's
-// kernel of MXFP4 converts first, one behind another.
-device::TensorMapSwizzle swizzle_of_codes(const device::Device& device, const IndexerProblem& p) {
-  if (p.format == NumberFormat::kFp8) return device::TensorMapSwizzle::k128B;
-  return ops::has_tensor_memory(device.info()) ? device::TensorMapSwizzle::k64B
-                                               : device::TensorMapSwizzle::kNone;
-}
-
-void encode(const device::Device& device, const device::TensorMapSpec& spec,
-            std::uint8_t (&to)[128]) {
-  const device::abi::CUtensorMap map = device::encode_tensor_map(device, spec);
-  static_assert(sizeof map == sizeof to);
-  std::memcpy(to, &map, sizeof map);
-}
-
-// The codes of keys: rows of a page, pages.
-void encode_keys(const device::Device& device, const IndexerProblem& p, const void* pages,
-                 kernels::IndexerLogitsParams& params) {
-  const auto row_bytes = static_cast<std::uint32_t>(index_data_bytes(indexer_format(p)));
-  params.box_rows = kernels::indexer_box_rows(p.keys.page_size);
-  encode(device,
-         {.name = "keys",
-          .type = device::TensorMapType::kUint8,
-          .address = reinterpret_cast<device::abi::CUdeviceptr>(pages),
-          .dims = {row_bytes, static_cast<std::uint64_t>(p.keys.page_size),
-                   static_cast<std::uint64_t>(p.keys.num_pages)},
-          .strides_bytes = {row_bytes, static_cast<std::uint64_t>(p.keys.page_stride_bytes)},
-          .box = {row_bytes, static_cast<std::uint32_t>(params.box_rows), 1},
-          .swizzle = swizzle_of_codes(device, p),
-          .l2_promotion = device::TensorMapL2Promotion::k128B},
-         params.key_map);
-}
-
-// What Blackwell's kernel takes besides: the codes of queries, heads of a token, tokens.
-kernels::TensorIndexerParams tensor_params(const device::Device& device, const IndexerProblem& p,
-                                           const kernels::IndexerLogitsParams& logits,
-                                           std::int64_t q_len) {
-  kernels::TensorIndexerParams t = {};
-  t.logits = logits;
-  t.head_slots = ops::indexer_head_slots(p);
-  t.columns = ops::indexer_columns(p, q_len);
-  t.stages = kernels::TensorIndexerMemory(indexer_format(p), t.columns).stages;
-  const auto row_bytes = static_cast<std::uint32_t>(index_data_bytes(indexer_format(p)));
-  encode(device,
-         {.name = "queries",
-          .type = device::TensorMapType::kUint8,
-          .address = reinterpret_cast<device::abi::CUdeviceptr>(logits.q),
-          .dims = {row_bytes, static_cast<std::uint64_t>(p.heads),
-                   static_cast<std::uint64_t>(logits.tokens)},
-          .strides_bytes = {row_bytes, static_cast<std::uint64_t>(p.heads) * row_bytes},
-          .box = {row_bytes, static_cast<std::uint32_t>(t.head_slots), 1},
-          .swizzle = swizzle_of_codes(device, p)},
-         t.q_map);
-  return t;
-}
-
 // The parameters of each step of a call.
 struct Call {
   const IndexerProblem& p;
@@ -244,7 +186,11 @@ struct Call {
     l.logits_stride = at.logits_stride;
     l.is_filled = p.fill_logits ? 1 : 0;
     l.is_behind_queries = is_behind_queries ? 1 : 0;
-    encode_keys(device, p, a.key_pages, l);
+    ops::encode_index_keys(device, l, a.key_pages,
+                           {.page_size = p.keys.page_size,
+                            .num_pages = p.keys.num_pages,
+                            .stride_bytes = p.keys.page_stride_bytes,
+                            .box_rows = kernels::indexer_box_rows(p.keys.page_size)});
     return l;
   }
 
@@ -287,8 +233,8 @@ void Indexer::State::launch(const IndexerArguments& a, IndexerStep step,
     case IndexerStep::kLogits:
       if (ops::has_tensor_memory(device().info())) {
         return logits.launch(config,
-                             tensor_params(device(), problem, call.logits(is_behind_queries),
-                                           s.offsets != nullptr ? 0 : s.q_len),
+                             ops::tensor_indexer_params(device(), call.logits(is_behind_queries),
+                                                        s.offsets != nullptr ? 0 : s.q_len),
                              stream);
       }
       return logits.launch(config, call.logits(is_behind_queries), stream);

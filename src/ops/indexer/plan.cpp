@@ -98,12 +98,12 @@ bool has_tensor_memory(const device::DeviceInfo& device) {
   return capability_obstacle(100, device).empty();
 }
 
-int indexer_head_slots(const IndexerProblem& p) noexcept {
-  return p.heads <= 8 ? 8 : p.heads <= 16 ? 16 : p.heads <= 32 ? 32 : 64;
+int indexer_head_slots(std::int64_t heads) noexcept {
+  return heads <= 8 ? 8 : heads <= 16 ? 16 : heads <= 32 ? 32 : 64;
 }
 
-int indexer_columns(const IndexerProblem& p, std::int64_t q_len) noexcept {
-  return kernels::tensor_indexer_columns(unit_tokens(q_len), indexer_head_slots(p));
+int indexer_columns(int head_slots, std::int64_t q_len) noexcept {
+  return kernels::tensor_indexer_columns(unit_tokens(q_len), head_slots);
 }
 
 std::string indexer_entry(const device::DeviceInfo& device, const IndexerProblem& p,
@@ -116,7 +116,7 @@ std::string indexer_entry(const device::DeviceInfo& device, const IndexerProblem
     case IndexerStep::kLogits:
       if (has_tensor_memory(device))
         return fmt::format("sm100_indexer_logits_{}", to_string(p.format));
-      return fmt::format("indexer_logits_{}_h{}", to_string(p.format), indexer_head_slots(p));
+      return fmt::format("indexer_logits_{}_h{}", to_string(p.format), indexer_head_slots(p.heads));
     case IndexerStep::kSelect:
       break;
   }
@@ -128,24 +128,21 @@ std::int64_t indexer_held_logits(const IndexerProblem& p, const device::LaunchCo
   return std::min(ceil_div(p.max_len, kVector * std::int64_t{select.grid.x}) * kVector, kMost);
 }
 
-namespace {
-
-void plan_logits(device::LaunchConfig& config, const device::DeviceInfo& device,
-                 const IndexerProblem& p, const IndexerCallSizes& call) {
-  const IndexFormat format = indexer_format(p);
+device::LaunchConfig indexer_logits_launch(const device::DeviceInfo& device, IndexFormat format,
+                                           int head_slots, std::int64_t q_len, bool has_ranges) {
+  device::LaunchConfig config = {.is_dependent_launch = true};
   config.grid.x = count(device.num_sms);
   if (has_tensor_memory(device)) {
     config.block.x = kernels::kTensorIndexerThreads;
     config.dynamic_shared_bytes =
-        count(kernels::TensorIndexerMemory(format, indexer_columns(p, call.q_len)).bytes);
+        count(kernels::TensorIndexerMemory(format, indexer_columns(head_slots, q_len)).bytes);
   } else {
     config.block.x = kernels::kIndexerLogitsThreads;
-    config.dynamic_shared_bytes = count(kernels::indexer_logits_shared_bytes(
-        format, unit_tokens(call.q_len), indexer_head_slots(p)));
+    config.dynamic_shared_bytes = count(
+        kernels::indexer_logits_shared_bytes(format, unit_tokens(q_len), head_slots, has_ranges));
   }
+  return config;
 }
-
-}  // namespace
 
 device::LaunchConfig indexer_launch(const device::DeviceInfo& device, const IndexerProblem& p,
                                     IndexerStep step, const IndexerCallSizes& call) {
@@ -156,7 +153,8 @@ device::LaunchConfig indexer_launch(const device::DeviceInfo& device, const Inde
   } else if (step == IndexerStep::kSchedule) {
     config.block.x = kernels::kIndexerScheduleThreads;
   } else if (step == IndexerStep::kLogits) {
-    plan_logits(config, device, p, call);
+    return indexer_logits_launch(device, indexer_format(p), indexer_head_slots(p.heads), call.q_len,
+                                 false);
   } else {
     const std::int64_t cluster = select_cluster(device, p, call.tokens);
     config.grid = {count(cluster), count(call.tokens), 1};

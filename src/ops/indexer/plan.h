@@ -29,9 +29,12 @@ struct IndexerCallSizes {
 /// The device multiplies with tcgen05.mma, by kernels of its own.
 bool has_tensor_memory(const device::DeviceInfo& device);
 /// Heads of a token that the kernels have columns for: 8, 16, 32 or 64.
-int indexer_head_slots(const IndexerProblem& problem) noexcept;
+int indexer_head_slots(std::int64_t heads) noexcept;
 /// Columns that Blackwell's kernel has for sequences of q_len tokens; 0: of any number.
-int indexer_columns(const IndexerProblem& problem, std::int64_t q_len) noexcept;
+int indexer_columns(int head_slots, std::int64_t q_len) noexcept;
+/// The launch that scores the tokens of sequences of q_len.
+device::LaunchConfig indexer_logits_launch(const device::DeviceInfo& device, IndexFormat format,
+                                           int head_slots, std::int64_t q_len, bool has_ranges);
 
 std::string indexer_entry(const device::DeviceInfo& device, const IndexerProblem& problem,
                           IndexerStep step);

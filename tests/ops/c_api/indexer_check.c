@@ -54,12 +54,42 @@ static int check_call(const tw_device* device) {
   return 0;
 }
 
+static int check_logits(const tw_device* device) {
+  tw_indexer_logits_problem problem;
+  tw_indexer_logits_arguments arguments;
+  tw_indexer_logits* logits = NULL;
+  memset(&problem, 0, sizeof problem);
+  CHECK(tw_indexer_logits_create(device, &problem, &logits) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "tw_indexer_logits_problem_init") != NULL);
+  tw_indexer_logits_problem_init(&problem);
+  CHECK(problem.format == TW_NUMBER_FORMAT_FP8 && problem.heads == 64 &&
+        problem.keys.num_pages == 0);
+  CHECK(tw_indexer_logits_create(device, &problem, &logits) == TW_INVALID_ARGUMENT);
+  CHECK(logits == NULL && strstr(tw_last_error(), "max_len = 0") != NULL);
+  problem.max_len = 100;
+  CHECK(tw_indexer_logits_create(device, &problem, &logits) == TW_OK);
+  CHECK(tw_indexer_logits_workspace_bytes(logits, 3, 1) > 0);
+  CHECK(tw_indexer_logits_workspace_bytes(logits, -1, 1) == 0);
+  CHECK(tw_indexer_logits_workspace_bytes(NULL, 1, 1) == 0);
+  tw_indexer_logits_arguments_init(&arguments);
+  CHECK(tw_indexer_logits_run(logits, &arguments) == TW_OK); /* no tokens */
+  arguments.tokens = 1;
+  CHECK(tw_indexer_logits_run(logits, &arguments) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "the address of q is null") != NULL);
+  CHECK(tw_indexer_logits_run(NULL, &arguments) == TW_INVALID_ARGUMENT);
+  CHECK(tw_indexer_logits_run(logits, NULL) == TW_INVALID_ARGUMENT);
+  tw_indexer_logits_destroy(logits);
+  tw_indexer_logits_destroy(NULL);
+  return 0;
+}
+
 int check_indexer_c_api(const char* spec) {
   tw_device* device = NULL;
   int line = 0;
   CHECK(tw_device_open(spec, &device) == TW_OK);
   line = check_problem(device);
   if (line == 0) line = check_call(device);
+  if (line == 0) line = check_logits(device);
   tw_device_close(device);
   return line;
 }

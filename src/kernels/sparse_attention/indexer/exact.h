@@ -42,21 +42,22 @@ __device__ inline float exact_logit(const kernels::IndexerLogitsParams& params, 
   return sum;
 }
 
-/// Overwrites the logits of a warp's 16 keys from `first_key` on.
-__device__ inline void write_exact_logits(const kernels::IndexerLogitsParams& params,
-                                          const kernels::IndexerUnit& unit,
-                                          const std::int32_t* lengths, std::int32_t first_key) {
-  const std::int32_t* const table = params.block_table + unit.sequence * params.block_table_stride;
+/// Overwrites the logits of a warp's 16 keys from `first_key` on, with the lengths or ranges of the
+/// unit's tokens.
+template <class Params>
+__device__ void write_exact_logits(const Params& params, const kernels::IndexerUnit& unit,
+                                   const UnitRanges<Params>& ranges, std::int32_t first_key) {
+  const std::int32_t* const table = block_table_of(params, unit);
   __syncwarp();
   for (std::int32_t key = first_key; key < first_key + 16; ++key) {
     for (std::int32_t i = 0; i < unit.count; ++i) {
-      if (key >= lengths[i]) continue;
-      const std::int32_t page = key_page(params, table, key, lengths[i]);
+      if (key >= ranges.ends[i] || ranges.is_before(i, key)) continue;
+      const std::int32_t page = key_page(params, table, key, ranges.ends[i]);
       if (!has_page(params.keys, page)) continue;
-      const KeyPlace place(params.keys, page, key % params.keys.page_size);
+      const KeyPlace place = place_of(params, page, key_slot(params, key));
       const float logit = exact_logit(params, unit.token + i, place);
       if (threadIdx.x % 32 == 0)
-        params.logits[(unit.token + i) * params.logits_stride + key] = logit;
+        params.logits[(unit.token + i) * params.logits_stride + key - ranges.shift(i)] = logit;
     }
   }
 }

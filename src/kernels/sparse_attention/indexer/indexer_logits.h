@@ -5,6 +5,7 @@
 #include "kernels/sparse_attention/indexer/index_pages.h"
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tilewright::kernels {
 
@@ -27,6 +28,30 @@ struct IndexerLengths {
   }
 };
 
+/// Keys of a token where keys have no pages: those from `begin` on, before `end`.
+struct IndexerRange {
+  std::int32_t begin, end;  ///< 0, 0 if there is none
+};
+struct IndexerRanges {
+  const std::int32_t* starts;  ///< [tokens] or null: all begin at 0
+  const std::int32_t* ends;    ///< [tokens]
+  std::int32_t num_keys;       ///< keys beyond are not there
+  std::int32_t columns;        ///< logits of a token
+  std::int32_t is_compressed;  ///< column 0 is the token's first key, else key 0
+
+  constexpr IndexerRange of(std::int32_t token) const {
+    const std::int32_t start = starts != nullptr ? starts[token] : 0, stop = ends[token];
+    const std::int32_t begin = start < 0 ? 0 : start, end = stop < num_keys ? stop : num_keys;
+    if (end <= begin) return {0, 0};
+    if (is_compressed == 0) return {begin, end};
+    return {begin, end - begin < columns ? end : begin + columns};
+  }
+  /// Where its logits stand: that of key j in column j - shift.
+  constexpr std::int32_t shift(const IndexerRange& range) const {
+    return is_compressed != 0 ? range.begin : 0;
+  }
+};
+
 inline constexpr int kIndexerUnitTokens = 8;
 inline constexpr int kIndexerChunk = 256;  ///< keys that a CTA takes at a time
 
@@ -34,7 +59,11 @@ inline constexpr int kIndexerChunk = 256;  ///< keys that a CTA takes at a time
 /// keys stream by. It costs indexer_unit_cost() and one a chunk; first_cost is that of all units
 /// before.
 struct IndexerUnit {
-  std::int32_t token, count, sequence;
+  std::int32_t token, count;
+  union {
+    std::int32_t sequence;     ///< whose pages have its keys
+    std::int32_t first_chunk;  ///< of keys without pages: where those of its tokens begin
+  };
   std::int32_t num_keys;  ///< of the token that sees most
   std::int32_t first_cost;
 };
@@ -57,7 +86,15 @@ struct IndexerScheduleParams {
   IndexerShare* shares;         ///< [ctas]
   std::int32_t tokens, batch, q_len, ctas;
 };
-/// Entry indexer_schedule, one CTA.
+/// indexer_range_schedule: the same for keys without pages, all of which are one sequence. A unit's
+/// tokens are neighbours whose ranges together have at most a chunk more than the longest of them.
+struct IndexerRangeScheduleParams {
+  IndexerRanges ranges;
+  IndexerUnit* units;    ///< [tokens + 1]
+  IndexerShare* shares;  ///< [ctas]
+  std::int32_t tokens, ctas;
+};
+/// Entries indexer_schedule and indexer_range_schedule, one CTA.
 inline constexpr int kIndexerScheduleThreads = 1024;
 
 /// Most units there can be.
@@ -94,8 +131,21 @@ struct IndexerLogitsParams {
   std::int32_t is_behind_queries;
 };
 
-/// Entries indexer_logits_{fp8,mxfp4}_h{8,16,32,64}, for up to so many heads; grid: the ctas of the
-/// schedule, one per SM.
+/// The same over keys without pages, codes [num_keys, 128 or 64 bytes] at keys.pages and their
+/// scales apart; a token sees those of its range. What lies outside of it is -inf, in all columns,
+/// if is_filled. Block table and lengths are not used.
+struct IndexerRangeLogitsParams : IndexerLogitsParams {
+  IndexerRanges ranges;
+  const std::uint8_t* key_scales;  ///< [num_keys] of 4 bytes, 4-byte aligned
+  /// Four scales at a time may be read: they begin at a multiple of 16 bytes, and so many are
+  /// there. For Blackwell's kernels.
+  std::int32_t has_scale_quads;
+};
+template <class Params>
+inline constexpr bool kHasRanges = std::is_base_of_v<IndexerRangeLogitsParams, Params>;
+
+/// Entries indexer_logits_{fp8,mxfp4}_h{8,16,32,64}, for up to so many heads, and
+/// indexer_range_logits_{fp8,mxfp4}_h{32,64}; grid: the ctas of the schedule, one per SM.
 inline constexpr int kIndexerWarpgroups = 4;  ///< that multiply; a warp more for each fetches keys
 inline constexpr int kIndexerLogitsThreads = kIndexerWarpgroups * (128 + 32);
 inline constexpr int kIndexerTileKeys = 64;  ///< of a warpgroup
@@ -133,11 +183,13 @@ struct IndexerSteps {
 constexpr int indexer_stage_bytes(IndexFormat format) {
   return kIndexerTileKeys * index_data_bytes(format) + 1024;
 }
-/// Dynamic shared memory for units of up to so many tokens: tiles, queries, weights, lengths.
-constexpr int indexer_logits_shared_bytes(IndexFormat format, int unit_tokens, int head_slots) {
+/// Dynamic shared memory for units of up to so many tokens: tiles, queries, weights, lengths or
+/// ranges.
+constexpr int indexer_logits_shared_bytes(IndexFormat format, int unit_tokens, int head_slots,
+                                          bool has_ranges = false) {
   const IndexerSteps s(format, unit_tokens, head_slots);
   const int ring = kIndexerWarpgroups * kIndexerStages * indexer_stage_bytes(format);
-  return ring + s.query_bytes() + s.steps * 4 * s.lane_weights() * 4 + 64;
+  return ring + s.query_bytes() + s.steps * 4 * s.lane_weights() * 4 + (has_ranges ? 128 : 64);
 }
 
 }  // namespace tilewright::kernels

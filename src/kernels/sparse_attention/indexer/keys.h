@@ -93,8 +93,11 @@ struct KeyTiles {
   /// Starts to fetch a tile, all lanes of a warp. Lane l has keys l and l + 32 of it, of which the
   /// pages are given; those that begin a box copy it. What is not there is not copied, and the
   /// scale says so.
-  __device__ void fetch(RingPosition<kStages> at, const kernels::IndexerLogitsParams& params,
+  template <class Params>
+  __device__ void fetch(RingPosition<kStages> at, const Params& params,
                         const std::int32_t (&pages)[2], std::int32_t first_key) const {
+    // Boxes of a tensor copy may reach beyond the last key.
+    constexpr bool kHasBoxes = Format == IndexFormat::kFp8 || kernels::kHasRanges<Params>;
     const auto lane = static_cast<int>(threadIdx.x % 32);
     const kernels::IndexPages& keys = params.keys;
     bool is_there[2], is_copied[2];
@@ -104,10 +107,15 @@ struct KeyTiles {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const std::int32_t key = first_key + lane + 32 * i;
-      const auto block =
-          static_cast<std::int32_t>(keys.page_divisor.divide(static_cast<std::uint32_t>(key)));
-      slots[i] = key - block * keys.page_size;
-      is_there[i] = has_page(keys, pages[i]);
+      if constexpr (kernels::kHasRanges<Params>) {
+        slots[i] = key;
+        is_there[i] = pages[i] == 0;
+      } else {
+        const auto block =
+            static_cast<std::int32_t>(keys.page_divisor.divide(static_cast<std::uint32_t>(key)));
+        slots[i] = key - block * keys.page_size;
+        is_there[i] = has_page(keys, pages[i]);
+      }
       there[i] = __ballot_sync(~0u, is_there[i]);
       is_copied[i] = is_there[i] && (lane + 32 * i) % params.box_rows == 0;
       boxes += static_cast<std::uint32_t>(__popc(__ballot_sync(~0u, is_copied[i])));
@@ -120,7 +128,7 @@ struct KeyTiles {
     for (int i = 0; i < 2; ++i) {
       const int row = lane + 32 * i;
       const std::uint32_t to = tile(at.stage) + static_cast<std::uint32_t>(row * kRowBytes);
-      if (is_copied[i] && Format == IndexFormat::kFp8) {
+      if (is_copied[i] && kHasBoxes) {
         ptx::cp_async_bulk_tensor_3d_shared_global(to, params.key_map, 0, slots[i], pages[i],
                                                    ring.full(at));
       } else if (is_copied[i]) {
@@ -128,7 +136,7 @@ struct KeyTiles {
                                          ring.full(at));
       }
       if (is_there[i]) {
-        const KeyPlace place(keys, pages[i], slots[i]);
+        const KeyPlace place = place_of(params, pages[i], slots[i]);
         ptx::cp_async_ca_shared_global_4(scale(at.stage, row), place.scales, 4);
       } else {
         ptx::st_shared_u32(scale(at.stage, row), kNoKeyBits);

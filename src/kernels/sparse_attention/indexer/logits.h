@@ -47,7 +47,7 @@ __device__ inline void sync_consumers() {
 struct IndexerShared {
   unsigned char* queries;  ///< steps * columns rows of 128 bytes, swizzled
   float* weights;          ///< of each step, for each lane of a quad
-  std::int32_t* lengths;   ///< of the unit's tokens
+  std::int32_t* lengths;   ///< of the unit's tokens; with ranges UnitRanges
   std::int32_t* is_exact;  ///< of the queries, MXFP4
 
   __device__ IndexerShared(unsigned char* base, const kernels::IndexerSteps& steps)
@@ -182,16 +182,15 @@ __device__ void add_quad(float (&out)[(Tokens + 1) / 2], const float (&sums)[Tok
 }
 
 /// The keys of one unit for one warpgroup.
-template <IndexFormat Format>
+template <IndexFormat Format, class Params>
 struct IndexerProducer {
-  const kernels::IndexerLogitsParams& params;
+  const Params& params;
   const KeyTiles<Format>& tiles;
   RingPosition<kernels::kIndexerStages>& at;
 
   __device__ void run(const kernels::IndexerUnit& unit, std::int32_t begin, std::int32_t end,
                       int warpgroup) const {
-    const std::int32_t* const table =
-        params.block_table + unit.sequence * params.block_table_stride;
+    const std::int32_t* const table = block_table_of(params, unit);
     const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
     const auto first_key = [&](std::int32_t chunk) {
       return chunk * kernels::kIndexerChunk + warpgroup * kernels::kIndexerTileKeys;
@@ -214,14 +213,14 @@ struct IndexerProducer {
 /// A warpgroup's work on one unit, in groups of `Steps` steps of `Columns`: one group of one step,
 /// or any number of groups of two. Sums over quads and stores are those of a group: what is neither
 /// product nor sum costs as much as they do.
-template <IndexFormat Format, int Heads, int Columns, int Steps>
+template <IndexFormat Format, int Heads, int Columns, int Steps, class Params>
 struct IndexerConsumer {
   static constexpr int kStepTokens = Columns / Heads, kTokens = kStepTokens * Steps;
   static constexpr int kOut = (kTokens + 1) / 2;
   static constexpr std::uint32_t kStepUnits = Columns * kIndexDims / 16;  // of descriptors
   static constexpr int kLaneWeights = Columns / 4 + 4;
 
-  const kernels::IndexerLogitsParams& params;
+  const Params& params;
   const IndexerShared& shared;
   const kernels::IndexerUnit& unit;
   const KeyTiles<Format>& tiles;
@@ -233,11 +232,14 @@ struct IndexerConsumer {
                         std::int32_t key, float scale, float* logits, int t) const {
     float out[kOut];
     add_quad<kTokens>(out, sums, t);
+    const UnitRanges<Params> ranges = {lengths};
 #pragma unroll
     for (int i = 0; i < kOut; ++i) {
-      const bool is_stored = key < lengths[2 * i] && (kTokens > 1 || t < 2);
+      const bool is_stored =
+          key < lengths[2 * i] && !ranges.is_before(2 * i, key) && (kTokens > 1 || t < 2);
       if (is_stored)
-        logits[2 * i * params.logits_stride] = scale < 0 ? -INFINITY : __fmul_rn(out[i], scale);
+        logits[2 * i * params.logits_stride - ranges.shift(2 * i)] =
+            scale < 0 ? -INFINITY : __fmul_rn(out[i], scale);
     }
   }
 
@@ -306,7 +308,8 @@ struct IndexerConsumer {
         run_tile([&](int s) -> const std::uint32_t(&)[4] { return a[s]; }, weights,
                  first_key + lane_row, scale);
         if (__any_sync(~0u, !is_exact || *shared.is_exact == 0))
-          write_exact_logits(params, unit, shared.lengths, first_key + warp % 4 * 16);
+          write_exact_logits(params, unit, UnitRanges<Params>{shared.lengths},
+                             first_key + warp % 4 * 16);
       }
       at.advance();
     }
@@ -332,20 +335,34 @@ struct IndexerConsumer {
   }
 };
 
-/// Queries, weights and lengths of a unit, by all consumers.
-template <IndexFormat Format, int Heads>
-__device__ void load_unit(const IndexerShared& shared, const kernels::IndexerLogitsParams& params,
-                          const kernels::IndexerUnit& unit, const kernels::IndexerSteps& steps) {
+/// Lengths, or ranges, of a unit's tokens, a thread each.
+template <class Params>
+__device__ void load_lengths(std::int32_t* to, const Params& params,
+                             const kernels::IndexerUnit& unit) {
   const auto thread = static_cast<int>(threadIdx.x);
-  sync_consumers();  // no warp works on the last unit any more
-  if (thread < kernels::kIndexerUnitTokens) {
-    shared.lengths[thread] = thread < unit.count ? params.lengths.of(unit.token + thread) : 0;
+  if (thread >= kernels::kIndexerUnitTokens) return;
+  if constexpr (kernels::kHasRanges<Params>) {
+    kernels::IndexerRange range = {};
+    if (thread < unit.count) range = params.ranges.of(unit.token + thread);
+    to[thread] = range.end;
+    to[thread + UnitRanges<Params>::kBegins] = range.begin;
+    to[thread + UnitRanges<Params>::kShifts] = params.ranges.shift(range);
+  } else {
+    to[thread] = thread < unit.count ? params.lengths.of(unit.token + thread) : 0;
   }
+}
+
+/// Queries, weights and lengths of a unit, by all consumers.
+template <IndexFormat Format, int Heads, class Params>
+__device__ void load_unit(const IndexerShared& shared, const Params& params,
+                          const kernels::IndexerUnit& unit, const kernels::IndexerSteps& steps) {
+  sync_consumers();  // no warp works on the last unit any more
+  load_lengths(shared.lengths, params, unit);
   load_weights<Format, Heads>(shared, params, unit, steps);
   if constexpr (Format == IndexFormat::kFp8) {
     load_queries_fp8<Heads>(shared, params, unit, steps.steps * steps.columns);
   } else {
-    if (thread == 0) *shared.is_exact = 1;
+    if (threadIdx.x == 0) *shared.is_exact = 1;
     sync_consumers();
     load_queries_mxfp4<Heads>(shared, params, unit, steps.steps * steps.columns);
   }
@@ -354,18 +371,17 @@ __device__ void load_unit(const IndexerShared& shared, const kernels::IndexerLog
 }
 
 /// Chunks [begin, end) of a unit, by the consumers.
-template <IndexFormat Format, int Heads>
-__device__ void consume_unit(const kernels::IndexerLogitsParams& params,
-                             const kernels::IndexerUnit& unit, unsigned char* base,
-                             const KeyTiles<Format>& tiles,
+template <IndexFormat Format, int Heads, class Params>
+__device__ void consume_unit(const Params& params, const kernels::IndexerUnit& unit,
+                             unsigned char* base, const KeyTiles<Format>& tiles,
                              RingPosition<kernels::kIndexerStages>& at, std::int32_t begin,
                              std::int32_t end) {
   const kernels::IndexerSteps steps(Format, unit.count, Heads);
   const IndexerShared shared(base, steps);
   load_unit<Format, Heads>(shared, params, unit, steps);
   const auto run = [&]<int Columns, int Steps>() {
-    IndexerConsumer<Format, Heads, Columns, Steps>{params, shared, unit,
-                                                   tiles,  at,     steps.steps / Steps}
+    IndexerConsumer<Format, Heads, Columns, Steps, Params>{params, shared, unit,
+                                                           tiles,  at,     steps.steps / Steps}
         .run(begin, end);
   };
   constexpr bool kIsWide = kernels::has_wide_steps(Format, Heads);
@@ -379,8 +395,8 @@ __device__ void consume_unit(const kernels::IndexerLogitsParams& params,
   }
 }
 
-template <IndexFormat Format, int Heads>
-__device__ void indexer_logits(const kernels::IndexerLogitsParams& params) {
+template <IndexFormat Format, int Heads, class Params>
+__device__ void indexer_logits(const Params& params) {
   extern __shared__ __align__(1024) unsigned char indexer_shared[];
   constexpr int kGroups = kernels::kIndexerWarpgroups, kStages = kernels::kIndexerStages;
   __shared__ RingBarriers<kStages> barriers[kGroups];
@@ -405,7 +421,7 @@ __device__ void indexer_logits(const kernels::IndexerLogitsParams& params) {
   ptx::griddepcontrol_launch_dependents();
   if (is_producer) {
     ptx::setmaxnreg_dec_sync_aligned<kIndexerProducerRegisters>();
-    const IndexerProducer<Format> producer = {params, tiles, at};
+    const IndexerProducer<Format, Params> producer = {params, tiles, at};
     for_each_unit(params, [&](const kernels::IndexerUnit& unit, std::int32_t begin,
                               std::int32_t end) { producer.run(unit, begin, end, warpgroup); });
   } else {
@@ -425,4 +441,9 @@ __device__ void indexer_logits(const kernels::IndexerLogitsParams& params) {
 #define TILEWRIGHT_INDEXER_LOGITS(NAME, FORMAT, HEADS)           \
   TILEWRIGHT_KERNEL(indexer_logits_##NAME, IndexerLogitsParams,  \
                     __launch_bounds__(kIndexerLogitsThreads, 1), \
+                    tile::indexer_logits<IndexFormat::FORMAT, HEADS>)
+/// Entry indexer_range_logits_NAME.
+#define TILEWRIGHT_INDEXER_RANGE_LOGITS(NAME, FORMAT, HEADS)               \
+  TILEWRIGHT_KERNEL(indexer_range_logits_##NAME, IndexerRangeLogitsParams, \
+                    __launch_bounds__(kIndexerLogitsThreads, 1),           \
                     tile::indexer_logits<IndexFormat::FORMAT, HEADS>)

@@ -20,15 +20,63 @@ struct KeyPlace {
   }
 };
 
-/// Page of a key of a sequence whose block table is given; -1 if there is none.
-__device__ inline std::int32_t key_page(const kernels::IndexerLogitsParams& params,
-                                        const std::int32_t* table, std::int32_t key,
-                                        std::int32_t num_keys) {
-  const auto block =
-      static_cast<std::int32_t>(params.keys.page_divisor.divide(static_cast<std::uint32_t>(key)));
-  if (key >= num_keys || block >= params.num_blocks) return -1;
-  return static_cast<std::int32_t>(ptx::ld_global_nc_u32(table + block));
+/// Where the key of a slot lies, of pages or without.
+template <class Params>
+__device__ KeyPlace place_of(const Params& params, std::int32_t page, std::int32_t slot) {
+  KeyPlace place(params.keys, page, slot);
+  if constexpr (kernels::kHasRanges<Params>) {
+    place.scales = params.key_scales + std::int64_t{slot} * kIndexScaleBytes;
+  }
+  return place;
 }
+
+/// Page of a key of a sequence whose block table is given; -1 if there is none. Keys without pages
+/// are one page.
+template <class Params>
+__device__ std::int32_t key_page(const Params& params, const std::int32_t* table, std::int32_t key,
+                                 std::int32_t num_keys) {
+  if constexpr (kernels::kHasRanges<Params>) {
+    return key < num_keys ? 0 : -1;
+  } else {
+    const auto block =
+        static_cast<std::int32_t>(params.keys.page_divisor.divide(static_cast<std::uint32_t>(key)));
+    if (key >= num_keys || block >= params.num_blocks) return -1;
+    return static_cast<std::int32_t>(ptx::ld_global_nc_u32(table + block));
+  }
+}
+/// Number of a key in its page.
+template <class Params>
+__device__ std::int32_t key_slot(const Params& params, std::int32_t key) {
+  return kernels::kHasRanges<Params> ? key : key % params.keys.page_size;
+}
+/// The block table of a unit's sequence; of keys without pages there is none.
+template <class Params>
+__device__ const std::int32_t* block_table_of(const Params& params,
+                                              const kernels::IndexerUnit& unit) {
+  if constexpr (kernels::kHasRanges<Params>) {
+    return nullptr;
+  } else {
+    return params.block_table + unit.sequence * params.block_table_stride;
+  }
+}
+/// Which keys the tokens of a unit see, in shared memory. Behind the ends are, with ranges, where
+/// they begin, and how far columns are before keys.
+template <class Params>
+struct UnitRanges {
+  static constexpr bool kRanges = kernels::kHasRanges<Params>;
+  static constexpr int kBegins = 16, kShifts = 24;  ///< words from the ends
+
+  const std::int32_t* ends;
+
+  __device__ bool is_before(std::int32_t token, std::int32_t key) const {
+    if constexpr (kRanges) return key < ends[token + kBegins];
+    return false;
+  }
+  __device__ std::int32_t shift(std::int32_t token) const {
+    if constexpr (kRanges) return ends[token + kShifts];
+    return 0;
+  }
+};
 __device__ inline bool has_page(const kernels::IndexPages& keys, std::int32_t page) {
   const std::uint32_t rows = static_cast<std::uint32_t>(keys.num_rows);
   return static_cast<std::uint32_t>(page) < keys.page_divisor.divide(rows);

@@ -19,19 +19,40 @@ __device__ inline void fill_behind(const kernels::IndexerLogitsParams& params) {
   }
 }
 
-/// Calls work(unit, begin, end) for every part of a unit that is this CTA's.
-template <class Work>
-__device__ void for_each_unit(const kernels::IndexerLogitsParams& params, Work&& work) {
+/// -inf outside of the range of every token.
+__device__ inline void fill_behind(const kernels::IndexerRangeLogitsParams& params) {
+  const kernels::IndexerRanges& ranges = params.ranges;
+  for (auto token = static_cast<std::int32_t>(blockIdx.x); token < params.tokens;
+       token += static_cast<std::int32_t>(gridDim.x)) {
+    float* const row = params.logits + token * params.logits_stride;
+    const kernels::IndexerRange range = ranges.of(token);
+    const std::int32_t shift = ranges.shift(range), begin = range.begin - shift,
+                       end = range.end - shift;
+    for (auto column = static_cast<std::int32_t>(threadIdx.x); column < begin;
+         column += static_cast<std::int32_t>(blockDim.x))
+      row[column] = -INFINITY;
+    for (auto column = end + static_cast<std::int32_t>(threadIdx.x); column < ranges.columns;
+         column += static_cast<std::int32_t>(blockDim.x))
+      row[column] = -INFINITY;
+  }
+}
+
+/// Calls work(unit, begin, end) for every part of a unit that is this CTA's: chunks from key 0 on.
+template <class Params, class Work>
+__device__ void for_each_unit(const Params& params, Work&& work) {
   const kernels::IndexerShare share = params.shares[blockIdx.x];
   kernels::IndexerUnit unit = share.unit;
   std::int32_t cost = share.begin_cost;
   for (std::int32_t u = share.unit_idx; cost < share.end_cost; ++u) {
     if (u != share.unit_idx) unit = params.units[u];
+    const std::int32_t first_chunk = kernels::kHasRanges<Params> ? unit.first_chunk : 0;
     const std::int32_t chunks =
         (unit.num_keys + kernels::kIndexerChunk - 1) / kernels::kIndexerChunk;
-    if (chunks == 0) continue;
-    const std::int32_t first = unit.first_cost + kernels::indexer_unit_cost(unit.count);
-    const std::int32_t begin = max(cost - first, 0), end = min(share.end_cost - first, chunks);
+    if (chunks == first_chunk) continue;
+    const std::int32_t first =
+        unit.first_cost + kernels::indexer_unit_cost(unit.count) - first_chunk;
+    const std::int32_t begin = max(cost - first, first_chunk),
+                       end = min(share.end_cost - first, chunks);
     if (end > begin) work(unit, begin, end);
     cost = first + chunks;
   }

@@ -8,6 +8,7 @@
 #include "ops/c_api/convert/cache.h"
 #include "ops/c_api/convert/versions.h"
 #include "tilewright/indexer.h"
+#include "tilewright/indexer_logits.h"
 #include "tilewright/tilewright.h"
 
 #include <cstddef>
@@ -79,6 +80,66 @@ inline void assign(const tw_indexer_arguments& c, IndexerArguments& p, const Whe
   p.rows = c.rows;
   p.rows_stride = c.rows_stride;
   p.counts = c.counts;
+  p.workspace = c.workspace;
+  p.reuses_schedule = c.reuses_schedule != 0;
+  p.stream = c.stream;
+}
+
+template <>
+struct Version<tw_indexer_logits_problem> {
+  using Cpp = IndexerLogitsProblem;
+  static constexpr const char* kName = "tw_indexer_logits_problem";
+  static constexpr Inner kInner[] = {{offsetof(tw_indexer_logits_problem, keys), &Version<tw_kv_layout>::kShape, "keys"}};
+  static constexpr Shape kShape = {kName, sizeof(tw_indexer_logits_problem), kInner};
+  static tw_indexer_logits_problem defaults() {
+    tw_indexer_logits_problem c = {};
+    c.struct_bytes = sizeof c;
+    c.format = TW_NUMBER_FORMAT_FP8;
+    c.heads = 64;
+    c.keys = Version<tw_kv_layout>::defaults();
+    return c;
+  }
+};
+
+inline void assign(const tw_indexer_logits_problem& c, IndexerLogitsProblem& p, const Where& at) {
+  p.format = choose<NumberFormat>(c.format, {{TW_NUMBER_FORMAT_FP8, NumberFormat::kFp8, "TW_NUMBER_FORMAT_FP8"}, {TW_NUMBER_FORMAT_MXFP4, NumberFormat::kMxfp4, "TW_NUMBER_FORMAT_MXFP4"}}, at, "format");
+  p.heads = c.heads;
+  p.max_len = c.max_len;
+  assign(c.keys, p.keys, at.in("keys"));
+  p.is_compressed = c.is_compressed != 0;
+  p.fill_logits = c.fill_logits != 0;
+}
+
+template <>
+struct Version<tw_indexer_logits_arguments> {
+  using Cpp = IndexerLogitsArguments;
+  static constexpr const char* kName = "tw_indexer_logits_arguments";
+  static constexpr Inner kInner[] = {{offsetof(tw_indexer_logits_arguments, sequences), &Version<tw_sequence_batch>::kShape, "sequences"}, {offsetof(tw_indexer_logits_arguments, key_table), &Version<tw_sequence_pages>::kShape, "key_table"}};
+  static constexpr Shape kShape = {kName, sizeof(tw_indexer_logits_arguments), kInner};
+  static tw_indexer_logits_arguments defaults() {
+    tw_indexer_logits_arguments c = {};
+    c.struct_bytes = sizeof c;
+    c.sequences = Version<tw_sequence_batch>::defaults();
+    c.key_table = Version<tw_sequence_pages>::defaults();
+    return c;
+  }
+};
+
+inline void assign(const tw_indexer_logits_arguments& c, IndexerLogitsArguments& p, const Where& at) {
+  p.tokens = c.tokens;
+  assign(c.sequences, p.sequences, at.in("sequences"));
+  p.starts = c.starts;
+  p.ends = c.ends;
+  p.q = c.q;
+  p.q_scales = c.q_scales;
+  p.weights = c.weights;
+  p.keys = c.keys;
+  p.key_scales = c.key_scales;
+  p.num_keys = c.num_keys;
+  assign(c.key_table, p.key_table, at.in("key_table"));
+  p.logits = c.logits;
+  p.logits_stride = c.logits_stride;
+  p.columns = c.columns;
   p.workspace = c.workspace;
   p.reuses_schedule = c.reuses_schedule != 0;
   p.stream = c.stream;

@@ -33,36 +33,35 @@
 
 namespace tilewright::tile {
 
-template <IndexFormat Format, int Heads>
-__device__ void sum_parts(const kernels::TensorIndexerParams& params,
-                          const TensorIndexerRings<Format>& rings, std::uint32_t tmem) {
-  TensorIndexerSums<Format, Heads> sums(params, rings, tmem);
+template <IndexFormat Format, int Heads, class Params>
+__device__ void sum_parts(const Params& params, const TensorIndexerRings<Format>& rings,
+                          std::uint32_t tmem) {
+  TensorIndexerSums<Format, Heads, Params> sums(params, rings, tmem);
   for_each_part(params, [&](const TensorIndexerPart& part, std::int32_t begin, std::int32_t end) {
     sums.run(part, begin, end);
   });
 }
 
 /// Warps 8 to 11.
-template <IndexFormat Format>
-__device__ void serve(const kernels::TensorIndexerParams& params,
-                      const TensorIndexerRings<Format>& rings, std::uint32_t tmem,
-                      std::uint32_t warp) {
+template <IndexFormat Format, class Params>
+__device__ void serve(const Params& params, const TensorIndexerRings<Format>& rings,
+                      std::uint32_t tmem, std::uint32_t warp) {
   if (warp == kTensorMultiplyingWarp) {
     if (ptx::elect_sync()) {
-      TensorIndexerMultiplier<Format> multiplier = {params, rings, tmem};
+      TensorIndexerMultiplier<Format, Params> multiplier = {params, rings, tmem};
       for_each_part(params, [&](const TensorIndexerPart& part, std::int32_t begin,
                                 std::int32_t end) { multiplier.run(part, begin, end); });
       multiplier.finish();
     }
     __syncwarp();
   } else if (warp == kTensorQueryWarp) {
-    TensorQueryLoader<Format> loader = {params, rings};
+    TensorQueryLoader<Format, Params> loader = {params, rings};
     for_each_part(params, [&](const TensorIndexerPart& part, std::int32_t, std::int32_t) {
       loader.run(part);
     });
   } else {
-    TensorKeyLoader<Format> loader(params.logits, rings,
-                                   static_cast<std::int32_t>(warp - kTensorKeyWarp));
+    TensorKeyLoader<Format, decltype(params.logits)> loader(
+        params.logits, rings, static_cast<std::int32_t>(warp - kTensorKeyWarp));
     for_each_part(params, [&](const TensorIndexerPart& part, std::int32_t begin, std::int32_t end) {
       loader.run(part, begin, end);
     });
@@ -70,8 +69,8 @@ __device__ void serve(const kernels::TensorIndexerParams& params,
   }
 }
 
-template <IndexFormat Format>
-__device__ void tensor_indexer_logits(const kernels::TensorIndexerParams& params) {
+template <IndexFormat Format, class Params>
+__device__ void tensor_indexer_logits(const Params& params) {
   extern __shared__ __align__(1024) unsigned char tensor_indexer_shared[];
   using Traits = TensorIndexerTraits<Format>;
   // What is small comes first, so that its addresses are constants.
@@ -108,9 +107,9 @@ __device__ void tensor_indexer_logits(const kernels::TensorIndexerParams& params
 
 }  // namespace tilewright::tile
 
-#define TILEWRIGHT_TENSOR_INDEXER_LOGITS(NAME, FORMAT)                                        \
+/// Entry sm100_NAME, for TensorIndexerParams or TensorIndexerRangeParams.
+#define TILEWRIGHT_TENSOR_INDEXER_LOGITS(NAME, PARAMS, FORMAT)                                \
   extern "C" __global__ void __launch_bounds__(tilewright::kernels::kTensorIndexerThreads, 1) \
-      sm100_indexer_logits_##NAME(                                                            \
-          const __grid_constant__ tilewright::kernels::TensorIndexerParams params) {          \
+      sm100_##NAME(const __grid_constant__ tilewright::kernels::PARAMS params) {              \
     tilewright::tile::tensor_indexer_logits<tilewright::IndexFormat::FORMAT>(params);         \
   }

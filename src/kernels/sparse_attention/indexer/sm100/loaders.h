@@ -36,7 +36,7 @@ struct TensorKeyPlaces {
 };
 
 /// One of the warps that fetch keys: lane l has keys 4 l to 4 l + 3 of a tile.
-template <IndexFormat Format>
+template <IndexFormat Format, class Params>
 struct TensorKeyLoader {
   using Traits = TensorIndexerTraits<Format>;
   static constexpr int kTilesOfChunk = kernels::kIndexerChunk / kernels::kTensorIndexerKeys;
@@ -44,7 +44,9 @@ struct TensorKeyLoader {
   static_assert(kTilesOfChunk == kTensorKeyWarps && kernels::kTensorIndexerKeys == 4 * 32);
   static_assert(kTensorKeyWarps * kUnderWay <= kernels::kTensorIndexerMinStages);
 
-  const kernels::IndexerLogitsParams& params;
+  static constexpr bool kRanges = kernels::kHasRanges<Params>;
+
+  const Params& params;
   const TensorIndexerRings<Format>& rings;
   std::int32_t first_row;  ///< of this lane
   std::int32_t box_rows;
@@ -53,14 +55,15 @@ struct TensorKeyLoader {
   DeepPosition at, oldest;
   int under_way = 0;
 
-  __device__ TensorKeyLoader(const kernels::IndexerLogitsParams& of_logits,
-                             const TensorIndexerRings<Format>& of_cta, std::int32_t number)
+  __device__ TensorKeyLoader(const Params& of_logits, const TensorIndexerRings<Format>& of_cta,
+                             std::int32_t number)
       : params(of_logits),
         rings(of_cta),
         first_row(static_cast<std::int32_t>(threadIdx.x % 32 * 4)),
         box_rows(of_logits.box_rows),
-        num_pages(of_logits.keys.page_divisor.divide(
-            static_cast<std::uint32_t>(of_logits.keys.num_rows))),
+        num_pages(kRanges ? 1
+                          : of_logits.keys.page_divisor.divide(
+                                static_cast<std::uint32_t>(of_logits.keys.num_rows))),
         parity(number) {
     if (number != 0) at.advance(rings.stages), oldest.advance(rings.stages);
   }
@@ -101,6 +104,15 @@ struct TensorKeyLoader {
     }
   }
 
+  __device__ const std::uint8_t* scales_of(const IndexPageLayout& layout, std::int32_t page,
+                                           std::int32_t slot) const {
+    if constexpr (kRanges) {
+      return params.key_scales + std::int64_t{slot} * kIndexScaleBytes;
+    } else {
+      return params.keys.pages + layout.scale_offset(page, slot);
+    }
+  }
+
   /// Starts to fetch a tile.
   template <int Neighbours>
   __device__ void fetch(const TensorKeyPlaces<Neighbours>& places) {
@@ -121,7 +133,7 @@ struct TensorKeyLoader {
             params.key_map, 0, slot, page, full);
       }
       if (are_there && !has_boxes()) copy_row(row, keys.pages + layout.data_offset(page, slot));
-      copy_scales<Neighbours>(row, keys.pages + layout.scale_offset(page, slot), are_there);
+      copy_scales<Neighbours>(row, scales_of(layout, page, slot), are_there);
       is_key |= are_there ? (Neighbours == 4 ? 0x01010101u : 1u << 8 * i) : 0;
     }
     if constexpr (!Traits::kIsFp8)
@@ -146,25 +158,45 @@ struct TensorKeyLoader {
 #pragma unroll
     for (int i = 0; i < places.kCount; ++i) {
       const std::int32_t key = first_key + first_row + i * Neighbours;
-      const auto block = static_cast<std::int32_t>(
-          params.keys.page_divisor.divide(static_cast<std::uint32_t>(key)));
-      places.slots[i] = key - block * params.keys.page_size;
-      places.pages[i] = -1;
-      if (key < bound)
-        places.pages[i] = static_cast<std::int32_t>(ptx::ld_global_nc_u32(table + block));
+      if constexpr (kRanges) {
+        places.slots[i] = key;
+        places.pages[i] = key < bound ? 0 : -1;
+      } else {
+        const auto block = static_cast<std::int32_t>(
+            params.keys.page_divisor.divide(static_cast<std::uint32_t>(key)));
+        places.slots[i] = key - block * params.keys.page_size;
+        places.pages[i] = -1;
+        if (key < bound)
+          places.pages[i] = static_cast<std::int32_t>(ptx::ld_global_nc_u32(table + block));
+      }
     }
     return places;
   }
 
+  /// Of so many keys, those that the table has.
+  __device__ std::int32_t bound_of(std::int32_t num_keys) const {
+    if constexpr (kRanges) {
+      return num_keys;
+    } else {
+      const std::int64_t keys_of_table = std::int64_t{params.num_blocks} * params.keys.page_size;
+      return static_cast<std::int32_t>(keys_of_table < num_keys ? keys_of_table : num_keys);
+    }
+  }
+  /// A lane's keys are all in one page, where boxes of four rows or more begin where they do;
+  /// without pages it is their scales that say so.
+  __device__ bool has_quads() const {
+    if constexpr (kRanges) {
+      return params.has_scale_quads != 0;
+    } else {
+      return box_rows >= 4;
+    }
+  }
+
   template <int Neighbours>
   __device__ void fetch_all(const TensorIndexerPart& part, std::int32_t begin, std::int32_t end) {
-    const std::int32_t* const table =
-        params.block_table + part.unit.sequence * params.block_table_stride;
-    const std::int64_t keys_of_table = std::int64_t{params.num_blocks} * params.keys.page_size;
-    const std::int32_t end_key = end * kernels::kIndexerChunk,
-                       num_keys = min(part.unit.num_keys, end_key);
-    const auto bound =
-        static_cast<std::int32_t>(keys_of_table < num_keys ? keys_of_table : num_keys);
+    const std::int32_t* const table = block_table_of(params, part.unit);
+    const std::int32_t end_key = end * kernels::kIndexerChunk;
+    const std::int32_t bound = bound_of(min(part.unit.num_keys, end_key));
     std::int32_t key = begin * kernels::kIndexerChunk + parity * kernels::kTensorIndexerKeys;
     TensorKeyPlaces<Neighbours> next = find<Neighbours>(table, key, bound);
     for (; key < end_key; key += kernels::kIndexerChunk) {
@@ -173,9 +205,8 @@ struct TensorKeyLoader {
       fetch(places);
     }
   }
-  /// Boxes of four rows or more begin where a lane's keys do: those are all in one page.
   __device__ void run(const TensorIndexerPart& part, std::int32_t begin, std::int32_t end) {
-    if (box_rows >= 4) {
+    if (has_quads()) {
       fetch_all<4>(part, begin, end);
     } else {
       fetch_all<1>(part, begin, end);
@@ -188,11 +219,11 @@ struct TensorKeyLoader {
 
 /// The warp that fetches codes, weights, scales and lengths of a part, while the part before is
 /// multiplied.
-template <IndexFormat Format>
+template <IndexFormat Format, class Params>
 struct TensorQueryLoader {
   using Traits = TensorIndexerTraits<Format>;
 
-  const kernels::TensorIndexerParams& params;
+  const Params& params;
   const TensorIndexerRings<Format>& rings;
   RingPosition<2> at;
 
@@ -206,18 +237,29 @@ struct TensorQueryLoader {
       ptx::cp_async_bulk_tensor_3d_shared_global(to, params.q_map, 0, 0, part.unit.token + i, full);
   }
 
+  /// What a token of the part sees.
+  __device__ void load_range(const TensorIndexerPart& part, std::int32_t i) const {
+    TensorIndexerShared& shared = rings.shared;
+    if constexpr (kernels::kHasRanges<decltype(params.logits)>) {
+      kernels::IndexerRange range = {};
+      if (i < part.unit.count) range = params.logits.ranges.of(part.unit.token + i);
+      shared.lengths[at.stage][i] = range.end;
+      shared.begins[at.stage][i] = range.begin;
+    } else {
+      shared.lengths[at.stage][i] =
+          i < part.unit.count ? params.logits.lengths.of(part.unit.token + i) : 0;
+    }
+  }
+
   __device__ void run(const TensorIndexerPart& part) {
-    const kernels::IndexerLogitsParams& logits = params.logits;
+    const auto& logits = params.logits;
     TensorIndexerShared& shared = rings.shared;
     const Ring<2> ring(shared.queries);
     ring.wait_empty(at);
     const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
     if (lane == 0) copy_codes(part, ring.full(at));
     __syncwarp();
-    if (lane < kernels::kIndexerUnitTokens) {
-      shared.lengths[at.stage][lane] =
-          lane < part.unit.count ? logits.lengths.of(part.unit.token + lane) : 0;
-    }
+    if (lane < kernels::kIndexerUnitTokens) load_range(part, lane);
     for (std::int32_t column = lane; column < part.columns; column += 32) {
       const std::int32_t token = column / params.head_slots, head = column % params.head_slots;
       const bool is_there = token < part.unit.count && head < logits.heads;

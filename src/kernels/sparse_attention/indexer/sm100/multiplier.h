@@ -12,12 +12,12 @@
 
 namespace tilewright::tile {
 
-template <IndexFormat Format>
+template <IndexFormat Format, class Params>
 struct TensorIndexerMultiplier {
   using Traits = TensorIndexerTraits<Format>;
   using Operand = typename Traits::Operand;
 
-  const kernels::TensorIndexerParams& params;
+  const Params& params;
   const TensorIndexerRings<Format>& rings;
   std::uint32_t tmem;
   DeepPosition key;

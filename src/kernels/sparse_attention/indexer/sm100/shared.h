@@ -54,16 +54,17 @@ struct TensorIndexerShared {
                        kKeys = kernels::kTensorIndexerKeys;
   static constexpr int kColumns = kernels::kTensorIndexerColumns;
 
-  float weights[2][kColumns];                ///< zeros where there is no head
-  std::uint32_t query_scales[2][kColumns];   ///< MXFP4: two atoms each
-  std::uint32_t key_scales[kStages][kKeys];  ///< of e4m3 in order, of MXFP4 an atom
-  std::uint8_t is_key[kStages][kKeys];       ///< MXFP4
-  std::int32_t lengths[2][kernels::kIndexerUnitTokens];
+  float weights[2][kColumns];                            ///< zeros where there is no head
+  std::uint32_t query_scales[2][kColumns];               ///< MXFP4: two atoms each
+  std::uint32_t key_scales[kStages][kKeys];              ///< of e4m3 in order, of MXFP4 an atom
+  std::uint8_t is_key[kStages][kKeys];                   ///< MXFP4
+  std::int32_t lengths[2][kernels::kIndexerUnitTokens];  ///< of tokens, or ends of their ranges
   RingBarriers<kStages> keys;
   RingBarriers<2> queries;
   RingBarriers<6> accumulators;
   std::uint64_t done;
   std::uint32_t tmem;
+  std::int32_t begins[2][kernels::kIndexerUnitTokens];  ///< of ranges
 
   /// Filled: by the bytes of copies, and a warp that vouches for the rest. Free: when products are
   /// done, and the warps that add up have what they need; of an accumulator that is a warpgroup.
@@ -97,8 +98,8 @@ __device__ inline void advance(DeepPosition& at, std::uint32_t step, std::uint32
 
 /// Calls work(part, begin, end) for every part of this CTA's units, with its chunks of keys. Keys
 /// of a unit of several parts come again for each, from the L2 cache.
-template <class Work>
-__device__ void for_each_part(const kernels::TensorIndexerParams& params, Work&& work) {
+template <class Params, class Work>
+__device__ void for_each_part(const Params& params, Work&& work) {
   const std::int32_t most = params.columns / params.head_slots;
   for_each_unit(
       params.logits, [&](const kernels::IndexerUnit& unit, std::int32_t begin, std::int32_t end) {

@@ -8,18 +8,22 @@
 
 namespace tilewright::kernels {
 
-/// The logits of IndexerLogitsParams. Their key_map: boxes of box_rows rows, swizzled over the
-/// bytes of a row, 128B for e4m3 and 64B for MXFP4.
-struct TensorIndexerParams {
+/// The logits of IndexerLogitsParams or IndexerRangeLogitsParams. Their key_map: boxes of box_rows
+/// rows, swizzled over the bytes of a row, 128B for e4m3 and 64B for MXFP4.
+template <class Logits>
+struct TensorIndexerParamsOf {
   alignas(64) std::uint8_t q_map[128];  ///< codes: bytes of a row, heads, tokens; boxes of a token,
                                         ///< head_slots rows; swizzled as key_map
-  IndexerLogitsParams logits;
+  Logits logits;
   std::int32_t head_slots;  ///< 8, 16, 32 or 64: columns that a token has, not fewer than heads
   std::int32_t stages;      ///< tiles of keys in shared memory
   std::int32_t columns;     ///< most that the tokens of a part of a unit have: room for them
 };
+using TensorIndexerParams = TensorIndexerParamsOf<IndexerLogitsParams>;
+using TensorIndexerRangeParams = TensorIndexerParamsOf<IndexerRangeLogitsParams>;
 
-/// Entries sm100_indexer_logits_{fp8,mxfp4}; grid: the ctas of the schedule, one per SM.
+/// Entries sm100_indexer_logits_{fp8,mxfp4} and sm100_indexer_range_logits_{fp8,mxfp4}; grid: the
+/// ctas of the schedule, one per SM.
 inline constexpr int kTensorIndexerThreads = 384;
 inline constexpr int kTensorIndexerKeys = 128;     ///< of a tile
 inline constexpr int kTensorIndexerColumns = 256;  ///< of a part: four tokens of 64 heads

@@ -5,4 +5,4 @@
 // time: kernel.h.
 #include "kernels/sparse_attention/indexer/sm100/kernel.h"
 
-TILEWRIGHT_TENSOR_INDEXER_LOGITS(mxfp4, kMxfp4)
+TILEWRIGHT_TENSOR_INDEXER_LOGITS(indexer_logits_mxfp4, TensorIndexerParams, kMxfp4)

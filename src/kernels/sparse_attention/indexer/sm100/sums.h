@@ -39,9 +39,10 @@ struct OwnAccumulator {
   }
 };
 
-template <IndexFormat Format, int Heads>
+template <IndexFormat Format, int Heads, class Params>
 struct TensorIndexerSums {
   using Traits = TensorIndexerTraits<Format>;
+  static constexpr bool kRanges = kernels::kHasRanges<decltype(Params::logits)>;
   static constexpr int kTokens = kRunColumns / Heads;  ///< of a run
 
   /// A key of this thread: what the sums are multiplied by, and whether there is one.
@@ -53,12 +54,13 @@ struct TensorIndexerSums {
   struct Share {
     std::int32_t first_run, runs;  ///< runs: 1 or 2
     std::int32_t step;             ///< from tile to tile
-    std::int32_t last_whole;       ///< last first key of a tile that all of its tokens see whole
+    std::int32_t first_whole;      ///< first and last first key of a tile that all of its tokens
+    std::int32_t last_whole;       ///< see whole
 
     __device__ std::int32_t tokens() const { return runs * kTokens; }
   };
 
-  const kernels::TensorIndexerParams& params;
+  const Params& params;
   const TensorIndexerRings<Format>& rings;
   std::uint32_t own_tmem;
   std::int32_t group, row;
@@ -66,8 +68,8 @@ struct TensorIndexerSums {
   DeepPosition at;  ///< of a part's first tile
   RingPosition<2> query;
 
-  __device__ TensorIndexerSums(const kernels::TensorIndexerParams& of_kernel,
-                               const TensorIndexerRings<Format>& of_cta, std::uint32_t tmem)
+  __device__ TensorIndexerSums(const Params& of_kernel, const TensorIndexerRings<Format>& of_cta,
+                               std::uint32_t tmem)
       : params(of_kernel),
         rings(of_cta),
         own_tmem(ptx::uniform(own_lanes(tmem))),
@@ -88,11 +90,27 @@ struct TensorIndexerSums {
   __device__ std::int32_t length(std::int32_t token) const {
     return rings.shared.lengths[query.stage][token];
   }
+  __device__ std::int32_t begin(std::int32_t token) const {
+    return kRanges ? rings.shared.begins[query.stage][token] : 0;
+  }
+  __device__ bool sees(std::int32_t token, std::int32_t key) const {
+    return key < length(token) && (!kRanges || key >= begin(token));
+  }
+  /// Where the logit of a key stands, which would be at `to` if column 0 were that of key 0.
+  __device__ float* column(float* to, std::int32_t token) const {
+    if constexpr (kRanges) {
+      if (params.logits.ranges.is_compressed != 0) to -= begin(token);
+    }
+    return to;
+  }
   __device__ Share share_of(const TensorIndexerPart& part) const {
-    Share share = {part.is_in_turn() ? 0 : 2 * group, 0, part.is_in_turn() ? 2 : 1, INT_MAX};
+    Share share = {part.is_in_turn() ? 0 : 2 * group, 0, part.is_in_turn() ? 2 : 1, 0, INT_MAX};
     share.runs = min(part.runs() - share.first_run, 2);
-    for (std::int32_t token = 0; token < share.tokens(); ++token)
-      share.last_whole = min(share.last_whole, length(share.first_run * kTokens + token));
+    for (std::int32_t i = 0; i < share.tokens(); ++i) {
+      const std::int32_t token = share.first_run * kTokens + i;
+      share.last_whole = min(share.last_whole, length(token));
+      if constexpr (kRanges) share.first_whole = max(share.first_whole, begin(token));
+    }
     share.last_whole -= kernels::kTensorIndexerKeys;
     return share;
   }
@@ -142,8 +160,10 @@ struct TensorIndexerSums {
     for (int token = 0; token < kTokens; ++token) {
       const float sum = add_heads(x, weights, token);
       const float logit = Traits::kIsFp8 ? __fmul_rn(sum, key.scale) : sum;
-      if (first_key <= share.last_whole || first_key + row < length(first_token + token))
-        to[token * stride] = key.is_there ? logit : -INFINITY;
+      const bool is_whole =
+          first_key <= share.last_whole && (!kRanges || first_key >= share.first_whole);
+      if (is_whole || sees(first_token + token, first_key + row))
+        column(to + token * stride, first_token + token)[0] = key.is_there ? logit : -INFINITY;
     }
   }
 
