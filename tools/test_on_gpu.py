@@ -94,7 +94,7 @@ def main():
     left = end - time.monotonic()
     parts = [Part(f"tests-{i}", tests_command(options, group), options, left) for i, group in enumerate(GROUPS)]
     if options.suites:
-        # FlashMLA's cases take longer; DeepGEMM's are all refused, which takes no device.
+        # FlashMLA's cases take longer; DeepGEMM's are few, and large.
         share = max(1, options.jobs // 2)
         jobs = {"fa3": share, "flashmla": max(1, options.jobs - share), "deepgemm": 1}
         parts += [Part(suite, suite_command(options, suite, jobs[suite], left - 25), options, left)

@@ -16,6 +16,7 @@ from torch_reference import bf16, close, i32, place  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("kernels", "torch_device")
 E4M3 = torch.float8_e4m3fn
+E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6], dtype=torch.float64)
 
 
 def test_parameters_are_those_of_the_peers():
@@ -28,6 +29,10 @@ def test_parameters_are_those_of_the_peers():
         deep_gemm.fp8_paged_mqa_logits: "q kv_cache weights context_lens block_table schedule_meta "
         "max_context_len clean_logits indices",
         deep_gemm.fp8_mqa_logits: "q kv weights cu_seq_len_k_start cu_seq_len_k_end clean_logits max_seqlen_k",
+        deep_gemm.fp8_fp4_mqa_logits: "q kv weights cu_seq_len_k_start cu_seq_len_k_end clean_logits max_seqlen_k "
+        "logits_dtype",
+        deep_gemm.fp8_fp4_paged_mqa_logits: "q kv_cache weights context_lens block_table schedule_meta "
+        "max_context_len clean_logits logits_dtype indices",
         deep_gemm.get_paged_mqa_logits_metadata: "context_lens block_kv num_sms indices",
     }
     for function, expected in names.items():
@@ -176,9 +181,7 @@ def test_gemm_with_kept_weights(m, n, k):
     assert (out - expected).norm() < 4e-3 * expected.norm()
 
 
-@pytest.mark.parametrize("function", ["fp8_mqa_logits", "fp8_paged_mqa_logits", "fp8_fp4_mqa_logits",
-                                      "fp8_fp4_paged_mqa_logits", "m_grouped_fp8_gemm_nt_contiguous",
-                                      "m_grouped_fp8_gemm_nt_masked"])
+@pytest.mark.parametrize("function", ["m_grouped_fp8_gemm_nt_contiguous", "m_grouped_fp8_gemm_nt_masked"])
 def test_deep_gemm_refusals(function):
     call = getattr(deep_gemm, function)
     x = torch.zeros(4, 32, 128, dtype=E4M3, device=place())
@@ -186,6 +189,157 @@ def test_deep_gemm_refusals(function):
     with pytest.raises(tilewright.Unsupported, match=f"{function} cannot do this call") as error:
         call(**{name: (x, x) for name in needed})
     assert error.value.reasons[0].value == "float8_e4m3fn[4, 32, 128]"
+
+
+class Rows:
+    """Rows of 128 numbers in codes, with scales that no bf16 numbers gave, and their values."""
+
+    def __init__(self, is_fp4, *shape):
+        if is_fp4:
+            self.codes = torch.randint(-128, 128, (*shape, 64), dtype=torch.int8)
+            powers = torch.randint(120, 131, (*shape, 4), dtype=torch.uint8)
+            self.scales = powers.view(torch.int32).squeeze(-1)
+            halves = torch.stack((self.codes & 15, self.codes >> 4 & 15), -1).flatten(-2).long()
+            values = E2M1[halves & 7] * torch.where(halves > 7, -1.0, 1.0)
+            self.values = values * torch.exp2(powers.double() - 127).repeat_interleave(32, -1)
+        else:
+            self.codes = torch.randn(*shape, 128).to(E4M3)
+            self.scales = torch.rand(shape) + 0.01
+            self.values = self.codes.double() * self.scales.double()[..., None]
+        self.codes, self.scales = self.codes.to(place()), self.scales.to(place())
+
+
+def codes_of_queries(is_fp4, *shape):
+    """What a function takes as q, and its values: the scales of e4m3 are in the weights."""
+    rows = Rows(is_fp4, *shape)
+    return ((rows.codes, rows.scales), rows.values) if is_fp4 else ((rows.codes, None), rows.codes.double().cpu())
+
+
+def logits_in_float64(q, k, weights):
+    """logits [m, n], and the magnitudes of what they are sums of."""
+    w = weights.double().cpu()
+    logits = torch.einsum("mhn,mh->mn", torch.einsum("mhd,nd->mhn", q, k).relu(), w)
+    return logits, torch.einsum("mhn,mh->mn", torch.einsum("mhd,nd->mhn", q.abs(), k.abs()), w.abs())
+
+
+def expect_near(found, expected, seen):
+    """The tensor core keeps 13 bits behind the largest of 32 products, and adds four such sums up."""
+    logits, magnitudes = expected
+    assert ((found.double().cpu() - logits).abs() <= 1e-3 * magnitudes)[seen].all()
+
+
+def ranges_case(is_fp4, heads):
+    starts, ends = i32([0, 17, 270, 30, 80, 0, 299]), i32([5, 49, 301, 30, 20, 12, 301])
+    q, values = codes_of_queries(is_fp4, 7, heads)
+    kv = Rows(is_fp4, 301)
+    weights = torch.randn(7, heads, device=place())
+    keys = torch.arange(301)
+    seen = (keys >= starts.cpu()[:, None]) & (keys < ends.cpu()[:, None])
+    return (q, (kv.codes, kv.scales), weights, starts, ends), logits_in_float64(values, kv.values, weights), seen
+
+
+@pytest.mark.parametrize("is_fp4", [False, True])
+@pytest.mark.parametrize("heads", [32, 64])
+def test_logits_of_ranges(is_fp4, heads):
+    given, expected, seen = ranges_case(is_fp4, heads)
+    logits = deep_gemm.fp8_fp4_mqa_logits(*given)
+    assert logits.shape == (7, 301) and logits.stride(0) % 256 == 0
+    assert torch.equal(logits.cpu() == -torch.inf, ~seen)
+    expect_near(logits, expected, seen)
+    assert torch.equal(deep_gemm.fp8_fp4_mqa_logits(*given), logits)
+    compressed = deep_gemm.fp8_fp4_mqa_logits(*given, clean_logits=False, max_seqlen_k=32)
+    assert compressed.shape == (7, 32)
+    for token, (start, end) in enumerate(zip(given[3].tolist(), given[4].tolist(), strict=True)):
+        count = max(0, min(end - start, 32))
+        assert torch.equal(compressed[token, :count], logits[token, start : start + count])
+
+
+def test_ranges_of_e4m3_by_the_older_name():
+    (q, kv, weights, starts, ends), expected, seen = ranges_case(False, 64)
+    wide = torch.empty(7, 80, device=place())
+    wide[:, :64] = weights
+    before = compat.stats().get("contiguous", 0)
+    logits = deep_gemm.fp8_mqa_logits(q[0], kv, wide[:, :64], starts, ends)
+    assert compat.stats()["contiguous"] == before + 1
+    expect_near(logits, expected, seen)
+
+
+def test_logits_of_nothing():
+    (q, kv, weights, starts, ends), *_ = ranges_case(False, 32)
+    nothing = (kv[0][:0], kv[1][:0])
+    assert deep_gemm.fp8_mqa_logits(q[0], nothing, weights, starts, ends).shape == (7, 0)
+    assert deep_gemm.fp8_mqa_logits(q[0][:0], kv, weights[:0], starts[:0], ends[:0]).shape == (0, 301)
+    empty = deep_gemm.fp8_mqa_logits(q[0], nothing, weights, starts, ends, max_seqlen_k=9)
+    assert empty.shape == (7, 9) and (empty == -torch.inf).all()
+
+
+@pytest.mark.parametrize("is_fp4, page_size, next_n, clean", [(False, 64, 1, False), (False, 16, 2, True),
+                                                              (True, 32, 2, False)])
+def test_logits_of_pages(is_fp4, page_size, next_n, clean):
+    batch, blocks, heads = 2, 3, 64 if page_size == 64 else 32
+    rows = Rows(is_fp4, 7 * page_size)
+    size = rows.codes.shape[-1]
+    cache = torch.full((7, page_size * (size + 4) + 16), 255, dtype=torch.uint8, device=place())
+    cache[:, : page_size * size] = rows.codes.view(torch.uint8).view(7, -1)
+    cache[:, page_size * size : page_size * (size + 4)] = rows.scales.view(7, page_size).view(torch.uint8)
+    pages = cache[:, :-16].unflatten(1, (page_size, 1, size + 4))
+    table = i32([[6, 0, 2, -1], [4, 3, 5, -1]])[:, :blocks]
+    lengths = i32([[1, 40], [blocks * page_size, 9]])[:, -next_n:]
+    q, values = codes_of_queries(is_fp4, batch, next_n, heads)
+    weights = torch.randn(batch * next_n, heads, device=place())
+    longest = blocks * page_size
+    meta = deep_gemm.get_paged_mqa_logits_metadata(lengths, page_size, 132)
+    given = (pages, weights, lengths, table, meta, longest, clean)
+    if is_fp4:
+        logits = deep_gemm.fp8_fp4_paged_mqa_logits(q, *given)
+    else:
+        logits = deep_gemm.fp8_paged_mqa_logits(q[0], *given)
+    assert logits.shape == (batch * next_n, longest)
+    seen = torch.arange(longest) < lengths.cpu().flatten()[:, None]
+    if clean:
+        assert torch.equal(logits.cpu() == -torch.inf, ~seen)
+    for b in range(batch):
+        mine = slice(b * next_n, (b + 1) * next_n)
+        of = (table[b].long().cpu()[:, None] * page_size + torch.arange(page_size)).flatten()
+        expect_near(logits[mine], logits_in_float64(values[b], rows.values[of], weights[mine]), seen[mine])
+
+
+PLAIN = {"q": torch.zeros(2, 64, 128).to(E4M3), "kv": (torch.zeros(9, 128).to(E4M3), torch.zeros(9)),
+         "weights": torch.zeros(2, 64), "cu_seq_len_k_start": torch.zeros(2, dtype=torch.int32),
+         "cu_seq_len_k_end": torch.zeros(2, dtype=torch.int32)}
+PAGED = {"q": torch.zeros(2, 1, 64, 128).to(E4M3), "kv_cache": torch.zeros(3, 64, 1, 132, dtype=torch.uint8),
+         "weights": torch.zeros(2, 64), "context_lens": torch.zeros(2, 1, dtype=torch.int32),
+         "block_table": torch.zeros(2, 3, dtype=torch.int32), "schedule_meta": None, "max_context_len": 100}
+
+
+@pytest.mark.parametrize("given, change, field", [
+    (PLAIN, {"q": torch.zeros(2, 64, 64).to(E4M3)}, "q[0]"),
+    (PLAIN, {"q": torch.zeros(2, 128, 128).to(E4M3)}, "q[0]"),
+    (PLAIN, {"q": torch.zeros(2, 64, 128, dtype=torch.bfloat16)}, "q[0]"),
+    (PLAIN, {"kv": (torch.zeros(9, 64).to(E4M3), torch.zeros(9))}, "kv[0]"),
+    (PLAIN, {"kv": (torch.zeros(9, 128).to(E4M3), torch.zeros(8))}, "kv[1]"),
+    (PLAIN, {"weights": torch.zeros(2, 32)}, "weights"),
+    (PLAIN, {"weights": torch.zeros(2, 64, dtype=torch.bfloat16)}, "weights"),
+    (PLAIN, {"cu_seq_len_k_start": torch.zeros(2, dtype=torch.int64)}, "cu_seq_len_k_start"),
+    (PLAIN, {"cu_seq_len_k_end": torch.zeros(3, dtype=torch.int32)}, "cu_seq_len_k_end"),
+    (PAGED, {"kv_cache": torch.zeros(3, 64, 1, 128, dtype=torch.uint8)}, "kv_cache"),
+    (PAGED, {"kv_cache": torch.zeros(3, 64, 1, 140, dtype=torch.uint8)[..., :132]}, "kv_cache"),
+    (PAGED, {"context_lens": torch.zeros(2, dtype=torch.int32)}, "context_lens"),
+    (PAGED, {"indices": torch.zeros(2, dtype=torch.int32)}, "indices"),
+])
+def test_logits_refusals(given, change, field):
+    function = deep_gemm.fp8_mqa_logits if given is PLAIN else deep_gemm.fp8_paged_mqa_logits
+    arguments = {**given, **change}
+    assert deep_gemm.can_implement(function.__name__, **given) == []
+    with pytest.raises(tilewright.Unsupported, match="mqa_logits cannot do this call") as error:
+        function(**arguments)
+    assert [reason.field for reason in error.value.reasons] == [field]
+    assert deep_gemm.can_implement(function.__name__, **arguments) == error.value.reasons
+
+
+def test_logits_are_fp32():
+    with pytest.raises(tilewright.Unsupported, match="logits_dtype = torch.bfloat16: logits are float32"):
+        deep_gemm.fp8_fp4_mqa_logits(**{**PLAIN, "q": (PLAIN["q"], None)}, logits_dtype=torch.bfloat16)
 
 
 def test_metadata_of_deep_gemm():

@@ -18,6 +18,7 @@ from tilewright.torch import Weight, _weights
 from tilewright.torch._context import device_of, make_on, workspace
 
 from ._common import count, reason, refuse, shape_of
+from ._mqa_logits import Scaled, fp8_fp4_mqa_logits, fp8_fp4_paged_mqa_logits, known_reasons
 
 __all__ = [
     "can_implement",
@@ -35,7 +36,6 @@ __all__ = [
     "set_num_sms",
 ]
 
-Scaled = tuple[Tensor, Tensor]
 _BLOCK = 128
 _HOPPER_SMS = 132
 #: The element of 64 that stands at each place of an FP8 activation.
@@ -165,10 +165,6 @@ _GROUPED = (
     "groups of rows with a weight each have no operator",
     "use tilewright.torch.Moe for the whole layer",
 )
-_LOGITS = (
-    "the indexer's logits come with the selection alone",
-    "use tilewright.Indexer, which quantises, scores and selects",
-)
 
 
 def m_grouped_fp8_gemm_nt_contiguous(
@@ -205,20 +201,6 @@ def m_grouped_fp8_gemm_nt_masked(
     _refuse("m_grouped_fp8_gemm_nt_masked", b=b)
 
 
-def fp8_fp4_mqa_logits(
-    q: Any,
-    kv: Any,
-    weights: Tensor,
-    cu_seq_len_k_start: Tensor,
-    cu_seq_len_k_end: Tensor,
-    clean_logits: bool = True,
-    max_seqlen_k: int = 0,
-    logits_dtype: torch.dtype = torch.float32,
-) -> NoReturn:
-    """Refused: see the reason."""
-    _refuse("fp8_fp4_mqa_logits", q=q)
-
-
 def fp8_mqa_logits(
     q: Tensor,
     kv: Scaled,
@@ -227,25 +209,11 @@ def fp8_mqa_logits(
     cu_seq_len_k_end: Tensor,
     clean_logits: bool = True,
     max_seqlen_k: int = 0,
-) -> NoReturn:
-    """Refused: see the reason."""
-    _refuse("fp8_mqa_logits", q=q)
-
-
-def fp8_fp4_paged_mqa_logits(
-    q: Any,
-    kv_cache: Tensor,
-    weights: Tensor,
-    context_lens: Tensor,
-    block_table: Tensor,
-    schedule_meta: Tensor,
-    max_context_len: int,
-    clean_logits: bool = False,
-    logits_dtype: torch.dtype = torch.float32,
-    indices: Tensor | None = None,
-) -> NoReturn:
-    """Refused: see the reason."""
-    _refuse("fp8_fp4_paged_mqa_logits", q=q)
+) -> Tensor:
+    """fp8_fp4_mqa_logits() of e4m3."""
+    return fp8_fp4_mqa_logits(
+        (q, None), kv, weights, cu_seq_len_k_start, cu_seq_len_k_end, clean_logits, max_seqlen_k
+    )
 
 
 def fp8_paged_mqa_logits(
@@ -258,9 +226,19 @@ def fp8_paged_mqa_logits(
     max_context_len: int,
     clean_logits: bool = False,
     indices: Tensor | None = None,
-) -> NoReturn:
-    """Refused: see the reason."""
-    _refuse("fp8_paged_mqa_logits", q=q)
+) -> Tensor:
+    """fp8_fp4_paged_mqa_logits() of e4m3."""
+    return fp8_fp4_paged_mqa_logits(
+        (q, None),
+        kv_cache,
+        weights,
+        context_lens,
+        block_table,
+        schedule_meta,
+        max_context_len,
+        clean_logits,
+        indices=indices,
+    )
 
 
 def get_paged_mqa_logits_metadata(
@@ -290,11 +268,10 @@ def can_implement(function: str, **arguments: Any) -> list[Reason]:
     if function in ("fp8_gemm_nt", "fp8_fp4_gemm_nt"):
         a, b, d = (arguments[name] for name in ("a", "b", "d"))
         return gemm_reasons(a, b, d, arguments.get("c"))
-    rule, fix = _GROUPED if "grouped" in function else _LOGITS
-    name = "b" if "grouped" in function else "q"
-    value = arguments.get(name)
-    first = value[0] if isinstance(value, tuple) else value
-    return [reason(name, shape_of(first), rule, fix)]
+    if "mqa_logits" in function:
+        return known_reasons(**arguments)
+    rule, fix = _GROUPED
+    return [reason("b", shape_of(arguments["b"][0]), rule, fix)]
 
 
 def _refuse(function: str, **arguments: Any) -> NoReturn:
