@@ -56,8 +56,12 @@ __device__ void write_exact_logits(const Params& params, const kernels::IndexerU
       if (!has_page(params.keys, page)) continue;
       const KeyPlace place = place_of(params, page, key_slot(params, key));
       const float logit = exact_logit(params, unit.token + i, place);
-      if (threadIdx.x % 32 == 0)
-        params.logits[(unit.token + i) * params.logits_stride + key - ranges.shift(i)] = logit;
+      if constexpr (UnitRanges<Params>::kRanges) {
+        if (threadIdx.x % 32 == 0) ranges.row(i)[key] = logit;
+      } else {
+        if (threadIdx.x % 32 == 0)
+          params.logits[(unit.token + i) * params.logits_stride + key] = logit;
+      }
     }
   }
 }

@@ -189,7 +189,7 @@ constexpr int indexer_logits_shared_bytes(IndexFormat format, int unit_tokens, i
                                           bool has_ranges = false) {
   const IndexerSteps s(format, unit_tokens, head_slots);
   const int ring = kIndexerWarpgroups * kIndexerStages * indexer_stage_bytes(format);
-  return ring + s.query_bytes() + s.steps * 4 * s.lane_weights() * 4 + (has_ranges ? 128 : 64);
+  return ring + s.query_bytes() + s.steps * 4 * s.lane_weights() * 4 + (has_ranges ? 192 : 64);
 }
 
 }  // namespace tilewright::kernels

@@ -228,8 +228,8 @@ struct IndexerConsumer {
   int groups;
 
   /// What is left of a group: scale, and the lengths of its tokens.
-  __device__ void store(const float (&sums)[kTokens][2], const std::int32_t* lengths,
-                        std::int32_t key, float scale, float* logits, int t) const {
+  __device__ void store(const float (&sums)[kTokens][2], std::int32_t* lengths, std::int32_t key,
+                        float scale, float* logits, int t) const {
     float out[kOut];
     add_quad<kTokens>(out, sums, t);
     const UnitRanges<Params> ranges = {lengths};
@@ -237,9 +237,13 @@ struct IndexerConsumer {
     for (int i = 0; i < kOut; ++i) {
       const bool is_stored =
           key < lengths[2 * i] && !ranges.is_before(2 * i, key) && (kTokens > 1 || t < 2);
-      if (is_stored)
-        logits[2 * i * params.logits_stride - ranges.shift(2 * i)] =
-            scale < 0 ? -INFINITY : __fmul_rn(out[i], scale);
+      if constexpr (UnitRanges<Params>::kRanges) {
+        float* const to = ranges.row(2 * i) + key;  // outside of the branch: fewer registers
+        if (is_stored) *to = scale < 0 ? -INFINITY : __fmul_rn(out[i], scale);
+      } else {
+        if (is_stored)
+          logits[2 * i * params.logits_stride] = scale < 0 ? -INFINITY : __fmul_rn(out[i], scale);
+      }
     }
   }
 
@@ -263,7 +267,7 @@ struct IndexerConsumer {
                            float scale) const {
     const auto t = static_cast<int>(threadIdx.x % 4);
     float* logits = params.logits + (unit.token + t / 2) * params.logits_stride + key;
-    const std::int32_t* lengths = shared.lengths + t / 2;
+    std::int32_t* lengths = shared.lengths + t / 2;
     std::uint64_t queries = Box<64, 128>::k_major(ptx::shared_address(shared.queries));
 #pragma unroll 1
     for (int group = 0; group < (Steps == 1 ? 1 : groups); ++group) {
@@ -344,9 +348,8 @@ __device__ void load_lengths(std::int32_t* to, const Params& params,
   if constexpr (kernels::kHasRanges<Params>) {
     kernels::IndexerRange range = {};
     if (thread < unit.count) range = params.ranges.of(unit.token + thread);
-    to[thread] = range.end;
-    to[thread + UnitRanges<Params>::kBegins] = range.begin;
-    to[thread + UnitRanges<Params>::kShifts] = params.ranges.shift(range);
+    float* const row = params.logits + (unit.token + thread) * params.logits_stride;
+    UnitRanges<Params>{to}.set(thread, range, row - params.ranges.shift(range));
   } else {
     to[thread] = thread < unit.count ? params.lengths.of(unit.token + thread) : 0;
   }
@@ -427,12 +430,18 @@ __device__ void indexer_logits(const Params& params) {
   } else {
     ptx::setmaxnreg_inc_sync_aligned<kIndexerConsumerRegisters>();
     unsigned char* const base = indexer_shared + kGroups * kStages * Tiles::kBytes;
+    // Meanwhile the first keys come; behind the units there would be no register for it.
+    if constexpr (kernels::kHasRanges<Params>) {
+      if (params.is_filled != 0) fill_outside(params, kIndexerConsumers / 32);
+    }
     for_each_unit(params,
                   [&](const kernels::IndexerUnit& unit, std::int32_t begin, std::int32_t end) {
                     consume_unit<Format, Heads>(params, unit, base, tiles, at, begin, end);
                   });
   }
-  if (params.is_filled != 0) fill_behind(params);
+  if constexpr (!kernels::kHasRanges<Params>) {
+    if (params.is_filled != 0) fill_behind(params);
+  }
 }
 
 }  // namespace tilewright::tile

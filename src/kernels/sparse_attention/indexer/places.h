@@ -59,22 +59,32 @@ __device__ const std::int32_t* block_table_of(const Params& params,
     return params.block_table + unit.sequence * params.block_table_stride;
   }
 }
-/// Which keys the tokens of a unit see, in shared memory. Behind the ends are, with ranges, where
-/// they begin, and how far columns are before keys.
+/// Which keys the tokens of a unit see, in shared memory: ends, and with ranges behind them where
+/// they begin, and the address of the logit of key 0 of each, in two halves. An address takes fewer
+/// registers than what it is made of.
 template <class Params>
 struct UnitRanges {
   static constexpr bool kRanges = kernels::kHasRanges<Params>;
-  static constexpr int kBegins = 16, kShifts = 24;  ///< words from the ends
+  static constexpr int kBegins = 16, kLow = 24, kHigh = 32;  ///< words from the ends
 
-  const std::int32_t* ends;
+  std::int32_t* ends;
 
   __device__ bool is_before(std::int32_t token, std::int32_t key) const {
     if constexpr (kRanges) return key < ends[token + kBegins];
     return false;
   }
-  __device__ std::int32_t shift(std::int32_t token) const {
-    if constexpr (kRanges) return ends[token + kShifts];
-    return 0;
+  /// With ranges, by a thread a token.
+  __device__ void set(std::int32_t token, const kernels::IndexerRange& range, float* row) const {
+    const auto address = reinterpret_cast<std::uint64_t>(row);
+    ends[token] = range.end;
+    ends[token + kBegins] = range.begin;
+    ends[token + kLow] = static_cast<std::int32_t>(address);
+    ends[token + kHigh] = static_cast<std::int32_t>(address >> 32);
+  }
+  __device__ float* row(std::int32_t token) const {
+    const auto low = static_cast<std::uint32_t>(ends[token + kLow]),
+               high = static_cast<std::uint32_t>(ends[token + kHigh]);
+    return reinterpret_cast<float*>(std::uint64_t{high} << 32 | low);
   }
 };
 __device__ inline bool has_page(const kernels::IndexPages& keys, std::int32_t page) {

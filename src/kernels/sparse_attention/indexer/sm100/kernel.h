@@ -101,7 +101,12 @@ __device__ void tensor_indexer_logits(const Params& params) {
       sum_parts<Format, 8>(params, rings, tmem);
     }
   }
-  if (params.logits.is_filled != 0) fill_behind(params.logits);
+  if constexpr (kernels::kHasRanges<decltype(params.logits)>) {
+    if (params.logits.is_filled != 0)
+      fill_outside(params.logits, kernels::kTensorIndexerThreads / 32);
+  } else {
+    if (params.logits.is_filled != 0) fill_behind(params.logits);
+  }
   close_tensor_memory<512>(tmem);
 }
 
