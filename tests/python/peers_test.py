@@ -54,6 +54,43 @@ if __name__ == "__main__":
         run_test(testcase)
 '''
 
+# As DeepGEMM's file is laid out: two tests that draw cases, score them and time kernels.
+ATTENTION = '''
+import torch, deep_gemm
+
+bench_kineto = None
+f32, bf16 = torch.float, torch.bfloat16
+
+def sample_mqa_cases(name, cases):
+    raise AssertionError("the runner draws")
+
+def test_mqa_logits():
+    cases = [(False, f32, f32, False, True, 3, 9, 32, 128, True),
+             (False, bf16, f32, False, True, 3, 9, 32, 128, True),
+             (False, f32, f32, False, True, 3, 9, 32, 64, True),
+             (False, f32, f32, True, False, 3, 9, 32, 128, False)]
+    for _, logits_dtype, _, compressed, clean, s, n, heads, dim, _ in sample_mqa_cases("prefill", cases):
+        q = torch.randn(s, heads, dim, device="cuda").to(torch.float8_e4m3fn)
+        kv = torch.ones(n, dim, device="cuda").to(torch.float8_e4m3fn), torch.ones(n, device="cuda")
+        ends = torch.arange(s, device="cuda", dtype=torch.int)
+        call = dict(q=(q, None), kv=kv, weights=torch.ones(s, heads, device="cuda"),
+                    cu_seq_len_k_start=ends * 0, cu_seq_len_k_end=ends, clean_logits=clean,
+                    max_seqlen_k=4 * compressed, logits_dtype=logits_dtype)
+        logits = deep_gemm.fp8_fp4_mqa_logits(**call)
+        assert logits.shape == (s, 4 if compressed else n)
+        if compressed:
+            raise ValueError("as it should")
+        expected = q.float().sum(-1).relu().sum(-1)
+        assert (logits[2, :2] - expected[2]).abs().max() < 1 and (logits[2, 2:] == -torch.inf).all()
+        names = ("mqa_logits", "clean_logits")
+        t, clean_t = bench_kineto(lambda: deep_gemm.fp8_fp4_mqa_logits(**call), names)
+        assert t and clean_t
+
+def test_paged_mqa_logits():
+    for _ in sample_mqa_cases("paged", [(True, False, f32, f32, 64, True, False, 2, 1, 6, 32, 128, 100)]):
+        raise AssertionError("refused")
+'''
+
 
 @pytest.fixture
 def suite(tmp_path, monkeypatch):
@@ -155,3 +192,20 @@ def test_options_are_checked(suite):
                               stderr=subprocess.STDOUT, text=True, check=False,
                               env={**os.environ, "PYTHONPATH": str(pathlib.Path(tilewright.__file__).parents[1])})
         assert done.returncode == 2 and text in done.stdout
+
+
+def test_deepgemm_runs_case_by_case_and_times_nothing(tmp_path):
+    (tmp_path / "DeepGEMM" / "tests").mkdir(parents=True)
+    (tmp_path / "DeepGEMM" / "tests" / "test_attention.py").write_text(ATTENTION)
+    log = tmp_path / "log.json"
+    command = [sys.executable, "-m", "tilewright.testing.peers", "deepgemm", "--folder", tmp_path / "DeepGEMM",
+               "--device", "sim:h200", "--log", log]
+    package = str(pathlib.Path(tilewright.__file__).parents[1])
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False, env={**os.environ, "PYTHONPATH": package})
+    found = json.loads(log.read_text())
+    assert done.returncode == 1, done.stdout
+    counts = {"cases": 5, "refused": 3, "in_scope": 2, "drawn": 2, "passed": 1, "failed": 1, "remaining": 0}
+    assert found["total"] == counts
+    assert "as it should" in found["failures"][0]["text"]
+    assert {reason["reason"].split(":")[0] for reason in found["refused"]} == {"logits_dtype", "q[0]", "indices"}

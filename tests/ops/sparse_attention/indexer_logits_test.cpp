@@ -8,6 +8,7 @@
 
 #include "tilewright/tilewright.h"
 
+#include "device/graph.h"
 #include "formats/minifloat.h"
 #include "tests/ops/cache_case.h"
 
@@ -15,6 +16,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <span>
 
 namespace tilewright::ops {
 namespace {
@@ -111,6 +113,30 @@ class LogitsRun {
     op.run(a);
     device_.synchronize();
     ASSERT_EQ(first, logits_->to_vector<std::uint32_t>()) << "not repeatable";
+  }
+
+  /// Captured once, launched with these starts and ends and then others: the host knows neither.
+  void check_captured(const std::vector<std::int32_t>& starts,
+                      const std::vector<std::int32_t>& ends) {
+    const IndexerLogits op(device_, problem());
+    const device::Stream stream(opened(device_));
+    IndexerLogitsArguments a = arguments(op);
+    Buffer of_starts = Buffer::from(opened(device_), c_.starts),
+           of_ends = Buffer::from(opened(device_), c_.ends);
+    a.starts = pointer_to<std::int32_t>(of_starts);
+    a.ends = pointer_to<std::int32_t>(of_ends);
+    a.stream = stream.handle();
+    const auto graph = device::Graph::capture(stream, [&] { op.run(a); });
+    graph.launch(stream);
+    stream.synchronize();
+    check_results();
+    c_.starts = starts, c_.ends = ends;
+    of_starts.copy_from_host(std::as_bytes(std::span(starts)));
+    of_ends.copy_from_host(std::as_bytes(std::span(ends)));
+    logits_->poison();
+    graph.launch(stream);
+    stream.synchronize();
+    check_results();
   }
 
   void check_c_api(const char* spec) {
@@ -430,6 +456,16 @@ TEST_P(IndexerLogitsTest, ScalesFarApartInRanges) {
          .ends = {70, 50, 70},
          .is_compressed = true,
          .has_far_scales = true});
+}
+TEST_P(IndexerLogitsTest, RunsInAGraphUnderAnyRanges) {
+  LogitsRun(device(), {.heads = 8,
+                       .columns = 70,
+                       .num_keys = 300,
+                       .starts = {0, 10, 260},
+                       .ends = {50, 80, 300},
+                       .is_compressed = true,
+                       .fills = true})
+      .check_captured({299, 5, 4}, {300, 5, 70});
 }
 TEST_P(IndexerLogitsTest, TheCInterfaceDoesTheSame) {
   LogitsRun(
