@@ -19,11 +19,17 @@ namespace tilewright {
 ///   fp8     n x (448 e4m3, 64 bf16), then n x (7 ue8m0, a zero byte)
 ///   nvfp4   n x (224 bytes of e2m1, even elements in the low halves; 64 bf16), then
 ///           n x (28 e4m3, 4 zero bytes)
+///
+/// Rows of DeepSeek-V3, which sparse attention with head_dim 576 reads and nothing here writes,
+/// have 512 plain numbers and 64 with rotary positions (source: FlashMLA):
+///   bf16    n x (512 + 64 bf16), 1152 bytes a row
+///   fp8     n x (512 e4m3, 4 fp32 scales of 128 numbers each, 64 bf16), 656 bytes a row
 struct KvCacheLayout {
   NumberFormat format = NumberFormat::kFp8;  ///< kBf16, kFp8 or kNvfp4
   std::int64_t page_size = 64;               ///< slots: 1 to 2^20
   std::int64_t num_pages = 0;                ///< num_pages * page_size < 2^31
-  /// From page to page in bytes, a multiple of 16; 0: kv_page_stride(format, page_size).
+  /// From page to page in bytes, a multiple of 16; 0: kv_page_stride(format, page_size), or the
+  /// bytes of a page of rows of 576.
   std::int64_t page_stride_bytes = 0;
 };
 

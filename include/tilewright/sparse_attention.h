@@ -1,4 +1,5 @@
-// DeepSeek-V4's attention over chosen rows of paged caches: decoding, prefill, sliding windows.
+// Attention of DeepSeek-V4 and V3.2 over chosen rows of paged caches: decoding, prefill, sliding
+// windows.
 #pragma once
 
 #include "tilewright/cache.h"
@@ -39,7 +40,11 @@ struct SparseList {
 /// rows; sparse_prefill_problem() fills that in. A sliding window is the list of its rows, which
 /// KvCache::list() (cache_writer.h) makes on the device, as those of all compressed rows.
 ///
-/// Shapes   q, out [batch, q_len, heads, 512] bf16; lse, max_logits [batch, q_len, heads] f32
+/// V3 and V3.2, head_dim 576: s_j of all 576 numbers of q and x_j, and the values are the first 512
+/// of x_j. Formats of their caches: kBf16, kFp8.
+///
+/// Shapes   q [batch, q_len, heads, head_dim], out [batch, q_len, heads, 512] bf16; lse, max_logits
+///          [batch, q_len, heads] f32
 /// Layout   dimensions of a head contiguous, rows 16-byte aligned; other strides free
 /// Empty    a query without a valid row: out 0, lse and max_logits -inf (see positive_empty_lse).
 ///          sink +inf: out 0; -inf: as without a sink
@@ -48,7 +53,7 @@ struct SparseList {
 struct SparseAttentionProblem {
   std::int64_t batch = 1, q_len = 1;
   std::int64_t heads = 0;                   ///< 1 to 128
-  std::optional<double> scale = {};         ///< > 0; 512^-0.5 if absent
+  std::optional<double> scale = {};         ///< > 0; head_dim^-0.5 if absent
   SparseList window = {}, compressed = {};  ///< of one cache format
   bool has_sink = false, has_lse = false, has_max_logits = false;
   Strides q_strides = {}, out_strides = {};
@@ -56,15 +61,17 @@ struct SparseAttentionProblem {
   /// "auto", or one that a plan lists.
   std::string kernel = "auto";
   bool positive_empty_lse = false;  ///< lse of a query without a valid row: +inf, as FlashMLA's
+  std::int64_t head_dim = 512;      ///< of q and of the rows as keys: 512, or 576
 };
 
-/// Attention of `tokens` queries over rows [num_rows, 512] of bf16, each with its own list of
+/// Attention of `tokens` queries over rows [num_rows, head_dim] of bf16, each with its own list of
 /// `topk`.
 SparseAttentionProblem sparse_prefill_problem(std::int64_t tokens, std::int64_t heads,
-                                              std::int64_t num_rows, std::int64_t topk);
+                                              std::int64_t num_rows, std::int64_t topk,
+                                              std::int64_t head_dim = 512);
 
-/// flops and bytes are those of full lists: 2 * 1024 for each head, query and entry; rows of all
-/// lists, q and out.
+/// flops and bytes are those of full lists: 2 * (head_dim + 512) for each head, query and entry;
+/// rows of all lists, q and out.
 struct SparseAttentionPlan : Plan {
   SparseAttentionProblem problem;  ///< with all defaults filled in
   int groups = 0;                  ///< CTAs or clusters that share the work

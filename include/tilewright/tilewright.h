@@ -824,7 +824,7 @@ typedef struct tw_sparse_attention_problem {
   size_t struct_bytes;
   int64_t batch, q_len; /* default 1 */
   int64_t heads;
-  double scale; /* 0: 512^-0.5 */
+  double scale; /* 0: head_dim^-0.5 */
   tw_sparse_list window, compressed;
   int32_t has_sink, has_lse, has_max_logits;
   tw_strides q_strides, out_strides;
@@ -832,6 +832,7 @@ typedef struct tw_sparse_attention_problem {
   const char* kernel; /* NULL or "auto", or a name that the plan's text lists */
   int32_t positive_empty_lse; /* 1: lse of a query without a valid row is +inf, not -inf */
   int32_t reserved;
+  int64_t head_dim; /* of q and of the rows as keys: 512, or 576 (DeepSeek-V3); default 512 */
 } tw_sparse_attention_problem;
 
 typedef struct tw_sparse_list_arguments {
@@ -843,9 +844,9 @@ typedef struct tw_sparse_list_arguments {
 /* Device addresses; NULL where the problem does not need it. */
 typedef struct tw_sparse_attention_arguments {
   size_t struct_bytes;
-  const void* q; /* bf16 [batch, q_len, heads, 512] */
+  const void* q; /* bf16 [batch, q_len, heads, head_dim] */
   tw_sparse_list_arguments window, compressed;
-  void* out; /* as q */
+  void* out; /* bf16 [batch, q_len, heads, 512] */
   float* lse; /* [batch, q_len, heads] */
   float* max_logits; /* [batch, q_len, heads] */
   const float* sink; /* [heads] */

@@ -602,7 +602,8 @@ static const Member kMembers_tw_sparse_attention_problem[] = {
   {"out_strides", KIND_STRUCT, offsetof(tw_sparse_attention_problem, out_strides), .inner = &kStruct_tw_strides},
   {"lse_strides", KIND_STRUCT, offsetof(tw_sparse_attention_problem, lse_strides), .inner = &kStruct_tw_strides},
   {"kernel", KIND_TEXT, offsetof(tw_sparse_attention_problem, kernel)},
-  {"positive_empty_lse", KIND_FLAG, offsetof(tw_sparse_attention_problem, positive_empty_lse)}};
+  {"positive_empty_lse", KIND_FLAG, offsetof(tw_sparse_attention_problem, positive_empty_lse)},
+  {"head_dim", KIND_I64, offsetof(tw_sparse_attention_problem, head_dim)}};
 static PyObject* names_tw_sparse_attention_problem[COUNT(kMembers_tw_sparse_attention_problem)];
 static tw_sparse_attention_problem defaults_tw_sparse_attention_problem;
 static const Struct kStruct_tw_sparse_attention_problem = {
@@ -1591,7 +1592,7 @@ static const Query kQueries_tw_sparse_attention[] = {
   {"kernel", "", .text = kernel_tw_sparse_attention},
   {"workspace_bytes", "", .size = workspace_bytes_tw_sparse_attention}};
 static const Rule kRules_tw_sparse_attention[] = {
-  {.member = 0, .dtype = TW_BF16, .extents = {{offsetof(tw_sparse_attention_problem, batch), 0}, {offsetof(tw_sparse_attention_problem, q_len), 0}, {offsetof(tw_sparse_attention_problem, heads), 0}, {0, 512}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_sparse_attention_problem, q_strides), .is_last_contiguous = true},
+  {.member = 0, .dtype = TW_BF16, .extents = {{offsetof(tw_sparse_attention_problem, batch), 0}, {offsetof(tw_sparse_attention_problem, q_len), 0}, {offsetof(tw_sparse_attention_problem, heads), 0}, {offsetof(tw_sparse_attention_problem, head_dim), 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_sparse_attention_problem, q_strides), .is_last_contiguous = true},
   {.member = 3, .dtype = TW_BF16, .extents = {{offsetof(tw_sparse_attention_problem, batch), 0}, {offsetof(tw_sparse_attention_problem, q_len), 0}, {offsetof(tw_sparse_attention_problem, heads), 0}, {0, 512}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_sparse_attention_problem, out_strides), .is_last_contiguous = true},
   {.member = 4, .dtype = TW_F32, .extents = {{offsetof(tw_sparse_attention_problem, batch), 0}, {offsetof(tw_sparse_attention_problem, q_len), 0}, {offsetof(tw_sparse_attention_problem, heads), 0}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_sparse_attention_problem, lse_strides), .is_last_contiguous = false},
   {.member = 5, .dtype = TW_F32, .extents = {{offsetof(tw_sparse_attention_problem, batch), 0}, {offsetof(tw_sparse_attention_problem, q_len), 0}, {offsetof(tw_sparse_attention_problem, heads), 0}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_sparse_attention_problem, lse_strides), .is_last_contiguous = false},
@@ -1603,10 +1604,10 @@ static const Call kCalls_tw_sparse_attention[] = {
   {"run", "SparseAttention.run", "run($self, /, *, q=None, window=None, compressed=None, out=None, lse=None, max_logits=None, sink=None, workspace=None, reuses_schedule=False, stream=None)\n"
     "--\n"
     "\n"
-    "  q: tensor; bf16 [batch, q_len, heads, 512]\n"
+    "  q: tensor; bf16 [batch, q_len, heads, head_dim]\n"
     "  window: {pages, indices, lengths}\n"
     "  compressed: {pages, indices, lengths}\n"
-    "  out: tensor, written; as q\n"
+    "  out: tensor, written; bf16 [batch, q_len, heads, 512]\n"
     "  lse: float32 tensor, written; [batch, q_len, heads]\n"
     "  max_logits: float32 tensor, written; [batch, q_len, heads]\n"
     "  sink: float32 tensor; [heads]\n"
@@ -2367,7 +2368,7 @@ const Class kClasses[] = {
     create_tw_moe, destroy_tw_moe,
     kQueries_tw_moe, COUNT(kQueries_tw_moe), NULL, 0, kCalls_tw_moe, COUNT(kCalls_tw_moe)},
   {"SparseAttention",
-    "SparseAttention(device, /, *, batch=1, q_len=1, heads=0, scale=0.0, window=None, compressed=None, has_sink=False, has_lse=False, has_max_logits=False, q_strides=None, out_strides=None, lse_strides=None, kernel=None, positive_empty_lse=False)\n"
+    "SparseAttention(device, /, *, batch=1, q_len=1, heads=0, scale=0.0, window=None, compressed=None, has_sink=False, has_lse=False, has_max_logits=False, q_strides=None, out_strides=None, lse_strides=None, kernel=None, positive_empty_lse=False, head_dim=512)\n"
     "--\n"
     "\n"
     "Attention over rows of paged caches that lists choose.\n"
@@ -2375,7 +2376,7 @@ const Class kClasses[] = {
     "  batch\n"
     "  q_len\n"
     "  heads\n"
-    "  scale: 0: 512^-0.5\n"
+    "  scale: 0: head_dim^-0.5\n"
     "  window: {cache, topk, index_stride, lengths}\n"
     "  compressed: {cache, topk, index_stride, lengths}\n"
     "  has_sink\n"
@@ -2385,7 +2386,8 @@ const Class kClasses[] = {
     "  out_strides: {batch, row, head}\n"
     "  lse_strides: {batch, row, head}; of lse and max_logits\n"
     "  kernel: None or \"auto\", or a name that the plan's text lists\n"
-    "  positive_empty_lse: 1: lse of a query without a valid row is +inf, not -inf",
+    "  positive_empty_lse: 1: lse of a query without a valid row is +inf, not -inf\n"
+    "  head_dim: of q and of the rows as keys: 512, or 576 (DeepSeek-V3)",
     "Device", &kStruct_tw_sparse_attention_problem, &kStruct_inputs_tw_sparse_attention, plan_tw_sparse_attention,
     create_tw_sparse_attention, destroy_tw_sparse_attention,
     kQueries_tw_sparse_attention, COUNT(kQueries_tw_sparse_attention), kRules_tw_sparse_attention, COUNT(kRules_tw_sparse_attention), kCalls_tw_sparse_attention, COUNT(kCalls_tw_sparse_attention)},

@@ -1220,7 +1220,7 @@ class SparseAttention(Operator):
       batch
       q_len
       heads
-      scale: 0: 512^-0.5
+      scale: 0: head_dim^-0.5
       window: {cache, topk, index_stride, lengths}
       compressed: {cache, topk, index_stride, lengths}
       has_sink
@@ -1231,6 +1231,7 @@ class SparseAttention(Operator):
       lse_strides: {batch, row, head}; of lse and max_logits
       kernel: None or "auto", or a name that the plan's text lists
       positive_empty_lse: 1: lse of a query without a valid row is +inf, not -inf
+      head_dim: of q and of the rows as keys: 512, or 576 (DeepSeek-V3)
     """
     def __new__(
         cls,
@@ -1251,6 +1252,7 @@ class SparseAttention(Operator):
         lse_strides: Strides | tuple[Any, ...] = ...,
         kernel: str | None = None,
         positive_empty_lse: bool = False,
+        head_dim: int = 512,
     ) -> Self: ...
     @property
     def plan_text(self) -> str:
@@ -1275,10 +1277,10 @@ class SparseAttention(Operator):
         reuses_schedule: bool = False,
         stream: Stream | None = None,
     ) -> None:
-        """q: tensor; bf16 [batch, q_len, heads, 512]
+        """q: tensor; bf16 [batch, q_len, heads, head_dim]
         window: {pages, indices, lengths}
         compressed: {pages, indices, lengths}
-        out: tensor, written; as q
+        out: tensor, written; bf16 [batch, q_len, heads, 512]
         lse: float32 tensor, written; [batch, q_len, heads]
         max_logits: float32 tensor, written; [batch, q_len, heads]
         sink: float32 tensor; [heads]

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "formats/index_page.h"
-#include "formats/kv_page.h"
+#include "formats/kv_layout.h"
 #include "formats/minifloat.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 
 #include "tilewright/sparse_attention.h"
 
-#include "formats/kv_page.h"
+#include "formats/kv_layout.h"
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>

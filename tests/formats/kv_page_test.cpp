@@ -3,6 +3,7 @@
 
 #include "formats/kv_row.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -22,6 +23,9 @@ TEST(KvPage, HasTheSizesOfTheSpecification) {
   EXPECT_EQ(kv_default_page_stride(KvFormat::kFp8, 64), 37440);  // 65 * 576
   EXPECT_EQ(kv_default_page_stride(KvFormat::kFp8, 2), 3 * 576);
   EXPECT_EQ(kv_default_page_stride(KvFormat::kNvfp4, 2), 768);
+  EXPECT_EQ(kv_row_bytes(KvFormat::kBf16Mla), 1152);
+  EXPECT_EQ(kv_row_bytes(KvFormat::kFp8Mla), 656);
+  EXPECT_EQ(kv_default_page_stride(KvFormat::kFp8Mla, 64), 64 * 656);
 }
 
 TEST(KvPage, PutsScalesBehindAllRowsOfAPage) {
@@ -32,6 +36,11 @@ TEST(KvPage, PutsScalesBehindAllRowsOfAPage) {
   const KvPageLayout fp4 = {KvFormat::kNvfp4, 2, 768};
   EXPECT_EQ(fp4.rope_offset(0, 1), 352 + 224);
   EXPECT_EQ(fp4.scale_offset(1, 1), 768 + 2 * 352 + 32);
+  // Those of DeepSeek-V3.2 stand in the row.
+  const KvPageLayout v3 = {KvFormat::kFp8Mla, 64, 64 * 656};
+  EXPECT_EQ(v3.data_offset(2, 3), (2 * 64 + 3) * 656);
+  EXPECT_EQ(v3.scale_offset(2, 3), (2 * 64 + 3) * 656 + 512);
+  EXPECT_EQ(v3.rope_offset(2, 3), (2 * 64 + 3) * 656 + 528);
   // A pool of 2^31 rows has more bytes than 32 bits count.
   EXPECT_EQ(fp8.data_offset(33554431, 63), std::int64_t{33554431} * 37440 + 63 * 576);
 }
@@ -68,6 +77,32 @@ TEST(KvPage, GivesRowsBack) {
                                          [](int n, std::uint8_t b) { return n + (b != 0xee); });
     EXPECT_LE(written, kv_row_bytes(format));
     EXPECT_GE(written, kv_row_bytes(format) - 16);  // some bytes are 0xee by chance
+  }
+}
+
+// Half a step: 2^-8 of a number in bf16; in e4m3 2^-4, or 2^-10 of the scale below its normal
+// range, and then it is rounded to bf16.
+TEST(KvPage, GivesRowsOf576Back) {
+  std::vector<float> numbers(kKvMlaDims);
+  for (int i = 0; i < kKvMlaDims; ++i)
+    numbers[i] = std::sin(static_cast<float>(3 * i)) * (i < 128 ? 1000.0f : 0.5f);
+  for (const KvFormat format : {KvFormat::kBf16Mla, KvFormat::kFp8Mla}) {
+    const KvPageLayout layout = {format, 3, kv_default_page_stride(format, 3)};
+    std::vector<std::uint8_t> pages(static_cast<std::size_t>(2 * layout.page_stride_bytes), 0xee);
+    encode_kv_row(layout, numbers, 4, pages.data());
+    std::vector<double> back(kKvMlaDims);
+    decode_kv_row(layout, pages.data(), 4, back);
+    for (int i = 0; i < kKvMlaDims; ++i) {
+      const bool is_code = i < kKvDims && format == KvFormat::kFp8Mla;
+      const double scale = (i < 128 ? 1000 : 0.5) / 448,
+                   step = 1.0 / 256 + (is_code ? 1.0 / 16 : 0);
+      EXPECT_NEAR(back[i], numbers[i], std::abs(numbers[i]) * step + (is_code ? scale / 1024 : 0))
+          << i;
+    }
+    const auto first = pages.begin() + layout.data_offset(1, 1);
+    EXPECT_TRUE(std::all_of(pages.begin(), first, [](std::uint8_t b) { return b == 0xee; }));
+    EXPECT_TRUE(std::all_of(first + kv_row_bytes(format), pages.end(),
+                            [](std::uint8_t b) { return b == 0xee; }));
   }
 }
 

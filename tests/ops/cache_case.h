@@ -4,7 +4,7 @@
 #include "tilewright/cache_writer.h"
 
 // clang-format off: GCC takes enumerators of KvFormat for a shadow of formats it already knows
-#include "formats/kv_page.h"
+#include "formats/kv_layout.h"
 // clang-format on
 
 #include "device/internal.h"

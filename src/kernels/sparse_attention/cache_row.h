@@ -96,15 +96,29 @@ __device__ inline bool has_row(const kernels::KvPages& cache, std::int32_t row) 
   return row >= 0 && row < cache.num_rows;
 }
 
+/// kv_plain_bytes() and kv_scale_bytes() of a format of rows of 512, which alone are here.
+__device__ constexpr int row_plain_bytes(KvFormat format) {
+  return format == KvFormat::kBf16  ? kv_plain_bytes(KvFormat::kBf16)
+         : format == KvFormat::kFp8 ? kv_plain_bytes(KvFormat::kFp8)
+                                    : kv_plain_bytes(KvFormat::kNvfp4);
+}
+__device__ constexpr int row_scale_bytes(KvFormat format) {
+  return format == KvFormat::kBf16  ? kv_scale_bytes(KvFormat::kBf16)
+         : format == KvFormat::kFp8 ? kv_scale_bytes(KvFormat::kFp8)
+                                    : kv_scale_bytes(KvFormat::kNvfp4);
+}
+
 /// Where a row of the cache lies.
 struct KvAddress {
   std::uint8_t* data;
   std::uint8_t* scales;
 
   __device__ KvAddress(const kernels::KvPages& cache, std::int32_t page, std::int32_t slot) {
-    const KvPageLayout layout = {cache.format, cache.page_size, cache.page_stride};
-    data = cache.pages + layout.data_offset(page, slot);
-    scales = cache.pages + layout.scale_offset(page, slot);
+    const int row = row_plain_bytes(cache.format) + kKvRopeBytes;
+    const std::int64_t first = page * cache.page_stride, at = slot;
+    data = cache.pages + (first + at * row);
+    scales = cache.pages +
+             (first + std::int64_t{cache.page_size} * row + at * row_scale_bytes(cache.format));
   }
   __device__ KvAddress(const kernels::KvPages& cache, std::int32_t row)
       : KvAddress(cache, page_of(cache, row), row - page_of(cache, row) * cache.page_size) {}
@@ -160,7 +174,7 @@ struct EncodedRow {
     if (format == KvFormat::kBf16) return store_row_chunk(to.data + lane * 32, chunk);
     const bool is_plain = lane < kRopeLane;
     if (!is_plain) {
-      const int at = kv_plain_bytes(format) + (lane - kRopeLane) * 32;
+      const int at = row_plain_bytes(format) + (lane - kRopeLane) * 32;
       store_row_chunk(to.data + at, chunk);
     } else if (format == KvFormat::kFp8) {
       reinterpret_cast<uint4*>(to.data)[lane] = plain.codes;

@@ -46,7 +46,11 @@ struct SparseStrides {
 ///   lse[b,i,h]   = ln sum_j exp(s_j), max_logits = max_j s_j      (both without the sink)
 /// No valid row: out 0, lse empty_lse, max_logits -inf. A sink of +inf: out 0; of -inf: as without.
 ///
-/// Numbers  rows to bf16 (fp8 and nvfp4: code times scale, exact in the normal range), products
+/// Rows are of 512 numbers. Entries for rows of DeepSeek-V3, formats kBf16Mla and kFp8Mla, multiply
+/// all 576 numbers of q and x_j for s_j, and the first 512 of x_j for out.
+///
+/// Numbers  rows to bf16 (fp8 and nvfp4: code times scale, exact in the normal range; kFp8Mla:
+///          rounded, by at most 0.51 units in the last place), products
 ///          accumulated in fp32, exp(s_j - running maximum) to bf16 before it multiplies x_j and in
 ///          fp32 in the sum, out to bf16 once
 ///
@@ -58,8 +62,8 @@ struct SparseStrides {
 /// partial_out[slot, h, :] in fp32, partial_lse[slot, h] = log2 sum_j 2^(scale_log2 q . x_j); no
 /// valid row: zeros and -inf.
 struct SparseDecodeParams {
-  const std::uint16_t* q;  ///< bf16; rows of 512, 16-byte aligned
-  std::uint16_t* out;      ///< bf16, likewise
+  const std::uint16_t* q;  ///< bf16; rows of 512 (or 576), 16-byte aligned
+  std::uint16_t* out;      ///< bf16; rows of 512, 16-byte aligned
   float* lse;              ///< or null
   float* max_logits;       ///< or null; never with partial results. Same strides as lse
   const float* sink;       ///< [heads] or null

@@ -8,7 +8,8 @@
 namespace tilewright::tile {
 
 /// What stands where no row is named: zeros of any format.
-static __device__ const uint4 kSparseNoRow[kKvDims * 2 / 16] = {};
+template <int Dims>
+static __device__ const uint4 kSparseNoRow[Dims * 2 / 16] = {};
 
 /// Where a row of a cache begins, and its scales.
 struct SparseSource {
@@ -74,7 +75,7 @@ class SparseEntries {
   /// The rows of the entries that were read. Behind the last block false, and zeros.
   __device__ bool find() {
     const kernels::SparseKeys& keys = params_.keys[list_];
-    const auto* none = reinterpret_cast<const std::uint8_t*>(kSparseNoRow);
+    const auto* none = reinterpret_cast<const std::uint8_t*>(kSparseNoRow<kv_dims(Format)>);
     valid = 0;
 #pragma unroll
     for (int i = 0; i < kShares; ++i) {

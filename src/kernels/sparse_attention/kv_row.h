@@ -32,11 +32,19 @@ __device__ inline void unpack_e2m1(uint4 (&out)[2], const uint2& codes, float sc
   out[1] = make_uint4(pairs[4], pairs[5], pairs[6], pairs[7]);
 }
 
-/// Numbers 16 lane to 16 lane + 15 of a row. `data` and `scales` are those of its slot.
+/// Numbers 16 lane to 16 lane + 15 of a row; of rows of 576 the first 512. `data` and `scales` are
+/// those of its slot.
 template <KvFormat Format>
 __device__ void load_kv(uint4 (&out)[2], const std::uint8_t* data, const std::uint8_t* scales,
                         std::uint32_t lane) {
-  if (Format == KvFormat::kBf16 || lane >= kKvPlainLanes) {
+  if constexpr (Format == KvFormat::kBf16Mla) {
+    out[0] = reinterpret_cast<const uint4*>(data)[2 * lane];
+    out[1] = reinterpret_cast<const uint4*>(data)[2 * lane + 1];
+  } else if constexpr (Format == KvFormat::kFp8Mla) {
+    const float scale =
+        reinterpret_cast<const float*>(scales)[lane * kKvLaneElems / kKvFp8MlaBlock];
+    unpack_e4m3<Bf16>(out, reinterpret_cast<const uint4*>(data)[lane], scale);
+  } else if (Format == KvFormat::kBf16 || lane >= kKvPlainLanes) {
     const std::uint8_t* const from =
         data + (Format == KvFormat::kBf16 ? 0 : kv_plain_bytes(Format)) +
         (lane - (Format == KvFormat::kBf16 ? 0 : kKvPlainLanes)) * kKvLaneElems * 2;

@@ -10,7 +10,7 @@
 //
 // The first rung: what the others are compared with, for every head count and cache format. Rows
 // that the list does not name become zeros before anything is multiplied, so that their bytes,
-// which may be NaN, never count.
+// which may be NaN, never count. Rows of DeepSeek-V3 have 64 numbers more that scores alone read.
 //
 // Limit: 2 * 2 * 512 flops a row and head on the scalar units; of 64 heads each of 8 CTAs decodes
 // the rows again. On an H200 (67 TFLOP/s) at best 33 G rows a second and head.
@@ -40,8 +40,17 @@ struct Threads {
   std::int32_t first_head = static_cast<std::int32_t>(blockIdx.y) * kHeads;
 };
 
+// The rotated numbers of a row of 576, behind its 512 others, or zeros: eight lanes.
+__device__ void copy_tail(const void* from, bool has, const Threads& me, std::uint16_t* row) {
+  if (me.lane >= (kKvMlaDims - kKvDims) / 8) return;
+  const uint4 zeros = {};
+  reinterpret_cast<uint4*>(row + kKvDims)[me.lane] =
+      has ? static_cast<const uint4*>(from)[me.lane] : zeros;
+}
+
+template <int Dims>
 __device__ void load_queries(const SparseDecodeParams& params, const tile::SparseQuery& query,
-                             const Threads& me, SparseNaiveShared& shared) {
+                             const Threads& me, SparseNaiveShared<Dims>& shared) {
   const auto head = me.first_head + static_cast<std::int32_t>(me.warp);
   uint4 chunks[2] = {};
   if (head < params.heads) {
@@ -52,11 +61,14 @@ __device__ void load_queries(const SparseDecodeParams& params, const tile::Spars
   auto* const to = reinterpret_cast<uint4*>(shared.q[me.warp]);
   to[2 * me.lane] = chunks[0];
   to[2 * me.lane + 1] = chunks[1];
+  if constexpr (Dims > kKvDims)
+    copy_tail(params.q + query.offset(params.q_strides, head) + kKvDims, head < params.heads, me,
+              shared.q[me.warp]);
 }
 
 template <KvFormat Format>
 __device__ void gather(const SparseKeys& keys, std::int32_t query, const tile::SparseBlock& block,
-                       const Threads& me, SparseNaiveShared& shared) {
+                       const Threads& me, SparseNaiveShared<kv_dims(Format)>& shared) {
   for (std::uint32_t i = me.warp; i < kSparseBlockKeys; i += kHeads) {
     const auto entry = static_cast<std::int32_t>(i);
     const std::int32_t row =
@@ -69,14 +81,19 @@ __device__ void gather(const SparseKeys& keys, std::int32_t query, const tile::S
     auto* const to = reinterpret_cast<uint4*>(shared.keys[i]);
     to[2 * me.lane] = chunks[0];
     to[2 * me.lane + 1] = chunks[1];
+    if constexpr (kv_is_mla(Format)) {
+      const tile::SparseRow at(keys, max(row, 0));
+      copy_tail(at.data<Format>() + kv_plain_bytes(Format), row >= 0, me, shared.keys[i]);
+    }
     if (me.lane == 0) shared.is_valid[i] = row >= 0;
   }
 }
 
+template <int Dims>
 __device__ float dot(const std::uint16_t* a, const std::uint16_t* b) {
   float sum = 0;
 #pragma unroll 8
-  for (int d = 0; d < kKvDims; d += 8) {
+  for (int d = 0; d < Dims; d += 8) {
     float x[8], y[8];
     tile::unpack_chunk<tile::Bf16>(x, *reinterpret_cast<const uint4*>(a + d));
     tile::unpack_chunk<tile::Bf16>(y, *reinterpret_cast<const uint4*>(b + d));
@@ -92,14 +109,15 @@ struct RowState {
 };
 
 // Scores of the warp's head, their weights into shared memory.
+template <int Dims>
 __device__ void weigh(const SparseDecodeParams& params, const Threads& me, RowState& row,
-                      SparseNaiveShared& shared) {
+                      SparseNaiveShared<Dims>& shared) {
   float s[2];
   float top = row.max;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const std::uint32_t key = me.lane + 32 * i;
-    s[i] = shared.is_valid[key] ? dot(shared.q[me.warp], shared.keys[key]) * params.scale_log2
+    s[i] = shared.is_valid[key] ? dot<Dims>(shared.q[me.warp], shared.keys[key]) * params.scale_log2
                                 : -INFINITY;
     top = fmaxf(top, s[i]);
   }
@@ -121,7 +139,8 @@ __device__ void weigh(const SparseDecodeParams& params, const Threads& me, RowSt
   if (me.lane == 0) shared.corrections[me.warp] = correction;
 }
 
-__device__ void add_values(const SparseNaiveShared& shared, Accumulators& out) {
+template <int Dims>
+__device__ void add_values(const SparseNaiveShared<Dims>& shared, Accumulators& out) {
 #pragma unroll
   for (int h = 0; h < kHeads; ++h) {
     out[h].x *= shared.corrections[h];
@@ -138,9 +157,10 @@ __device__ void add_values(const SparseNaiveShared& shared, Accumulators& out) {
   }
 }
 
+template <int Dims>
 __device__ void store(const SparseDecodeParams& params, const tile::SparseQuery& query,
-                      std::int32_t partial, const Threads& me, const SparseNaiveShared& shared,
-                      const Accumulators& out) {
+                      std::int32_t partial, const Threads& me,
+                      const SparseNaiveShared<Dims>& shared, const Accumulators& out) {
   for (int h = 0; h < kHeads; ++h) {
     const std::int32_t head = me.first_head + h;
     if (head >= params.heads) break;
@@ -161,7 +181,7 @@ __device__ void store(const SparseDecodeParams& params, const tile::SparseQuery&
 template <KvFormat Format>
 __device__ void attend(const SparseDecodeParams& params) {
   extern __shared__ __align__(16) unsigned char shared_bytes[];
-  auto& shared = *reinterpret_cast<SparseNaiveShared*>(shared_bytes);
+  auto& shared = *reinterpret_cast<SparseNaiveShared<kv_dims(Format)>*>(shared_bytes);
   const Threads me;
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
@@ -199,5 +219,7 @@ __device__ void attend(const SparseDecodeParams& params) {
 TILEWRIGHT_ENTRY(sparse_naive_bf16, kBf16)
 TILEWRIGHT_ENTRY(sparse_naive_fp8, kFp8)
 TILEWRIGHT_ENTRY(sparse_naive_nvfp4, kNvfp4)
+TILEWRIGHT_ENTRY(sparse_naive_bf16_mla, kBf16Mla)
+TILEWRIGHT_ENTRY(sparse_naive_fp8_mla, kFp8Mla)
 
 }  // namespace tilewright::kernels

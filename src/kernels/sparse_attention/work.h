@@ -95,6 +95,7 @@ struct SparseRow {
   }
   template <KvFormat Format>
   __device__ const std::uint8_t* scales(const kernels::SparseKeys& keys) const {
+    if constexpr (Format == KvFormat::kFp8Mla) return data<Format>() + kKvFp8MlaScales;
     return page + std::int64_t{keys.page_size} * kv_data_bytes(Format) +
            slot * kv_scale_bytes(Format);
   }

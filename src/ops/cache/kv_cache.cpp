@@ -41,18 +41,25 @@ bool check_sizes(ops::ProblemChecks& checks, const KvCacheLayout& c) {
 
 }  // namespace
 
-KvCacheLayout ops::complete_layout(ProblemChecks& checks, const KvCacheLayout& layout) {
+KvCacheLayout ops::complete_layout(ProblemChecks& checks, const KvCacheLayout& layout,
+                                   std::int64_t head_dim) {
   KvCacheLayout c = layout;
-  const bool has_format = bool(
-      checks.expect(c.format != NumberFormat::kMxfp4, "format", c.format, "bf16, fp8 or nvfp4"));
+  const bool is_mla = head_dim == kKvMlaDims;
+  const bool is_possible =
+      c.format != NumberFormat::kMxfp4 && (c.format != NumberFormat::kNvfp4 || !is_mla);
+  const bool has_format =
+      bool(checks.expect(is_possible, "format", c.format, "{}",
+                         is_mla ? "bf16 or fp8 for rows of 576" : "bf16, fp8 or nvfp4"));
   if (!check_sizes(checks, c) || !has_format) return c;
-  const std::int64_t least = kv_page_bytes(kv_format(c.format), c.page_size);
-  if (c.page_stride_bytes == 0) c.page_stride_bytes = kv_page_stride(c.format, c.page_size);
+  const KvFormat format = kv_format(c.format, head_dim);
+  const std::int64_t least = kv_page_bytes(format, c.page_size);
+  const std::int64_t usual = kv_default_page_stride(format, c.page_size);
+  if (c.page_stride_bytes == 0) c.page_stride_bytes = usual;
   if (checks.expect(c.page_stride_bytes >= least && c.page_stride_bytes % kKvPageAlignment == 0,
                     "page_stride_bytes", c.page_stride_bytes,
                     "a multiple of {} from {} on for {} {} rows of {} bytes, or 0 for {}",
-                    kKvPageAlignment, least, c.page_size, to_string(c.format),
-                    kv_row_bytes(c.format), kv_page_stride(c.format, c.page_size)))
+                    kKvPageAlignment, least, c.page_size, to_string(c.format), kv_row_bytes(format),
+                    usual))
     check_cache_bytes(checks, c);
   return c;
 }

@@ -10,8 +10,10 @@
 
 namespace tilewright::ops {
 
-/// The layout with its stride filled in, if it is right; what is wrong is noted.
-KvCacheLayout complete_layout(ProblemChecks& checks, const KvCacheLayout& layout);
+/// The layout with its stride filled in, if it is right; what is wrong is noted. Of rows of so many
+/// numbers: 512, or 576 for DeepSeek-V3's.
+KvCacheLayout complete_layout(ProblemChecks& checks, const KvCacheLayout& layout,
+                              std::int64_t head_dim = kKvDims);
 /// Likewise of pages of keys; their format is not one of rows.
 KvCacheLayout complete_index(ProblemChecks& checks, IndexFormat format, KvCacheLayout layout);
 

@@ -20,11 +20,16 @@ namespace tilewright::ops {
 namespace {
 
 std::string entry_name(const char* kernel, const SparseAttentionProblem& p) {
-  return fmt::format("{}_{}", kernel, to_string(sparse_format(p)));
+  return fmt::format("{}_{}{}", kernel, to_string(sparse_format(p)), is_mla(p) ? "_mla" : "");
 }
 
 std::string no_obstacle(const SparseAttentionProblem&) {
   return {};
+}
+
+// Of kernels that know DeepSeek-V4's rows alone.
+std::string rows_obstacle(const SparseAttentionProblem& p) {
+  return is_mla(p) ? "is for rows of 512, DeepSeek-V4's" : "";
 }
 
 bool is_blackwell(const device::DeviceInfo& device) {
@@ -43,7 +48,7 @@ SparseKernelShape naive_shape(const SparseAttentionProblem& p) {
           .head_ctas = ctas,
           .ctas_per_sm = 2,
           .threads = kernels::kSparseNaiveThreads,
-          .shared_bytes = kernels::kSparseNaiveSharedBytes};
+          .shared_bytes = kernels::sparse_naive_shared_bytes(sparse_row_format(p))};
 }
 
 // From counts, not measured: 1024 flops and as many loads from shared memory for a key and head.
@@ -60,7 +65,7 @@ int few_heads_slots(const SparseAttentionProblem& p) {
 
 std::string few_heads_obstacle(const SparseAttentionProblem& p) {
   if (p.heads > kFewHeads) return fmt::format("is for at most {} heads", kFewHeads);
-  return {};
+  return rows_obstacle(p);
 }
 
 template <KvFormat Format>
@@ -104,13 +109,19 @@ SparseKernelShape wgmma_shape(const SparseAttentionProblem& p) {
           .group_ctas = ctas,
           .cluster = ctas,
           .threads = Tile::kThreads,
-          .shared_bytes = Tile::shared_bytes()};
+          .shared_bytes = Tile::shared_bytes(sparse_row_format(p))};
 }
 
 // H200, 64 heads: 35.5 us for one query of ten blocks a group, 62.5 for two, 115.8 for four, 586
 // for one of 256 blocks; 128 heads: 94.4 for two queries of 18 blocks, 167 for four, 332 for eight.
-SparseRates wgmma_rates(const device::DeviceInfo&, const SparseAttentionProblem&) {
-  return {.block_us = 2.3, .piece_us = 3.7, .partial_us = 2.5, .launch_us = 8.5};
+//
+// H100, rows of 576: 128 heads, 178 and 340 us for 62 and 124 blocks of records a group, 64 heads
+// 122 for 31; bf16 rows, 128 and 64 heads, 3987 for 2016 and 2361 for 1024.
+SparseRates wgmma_rates(const device::DeviceInfo&, const SparseAttentionProblem& p) {
+  const bool is_fp8 = sparse_format(p) == NumberFormat::kFp8;
+  const double of_mla = p.heads > 64 ? (is_fp8 ? 2.6 : 1.95) : (is_fp8 ? 3.4 : 2.25);
+  return {
+      .block_us = is_mla(p) ? of_mla : 2.3, .piece_us = 3.7, .partial_us = 2.5, .launch_us = 8.5};
 }
 
 SparseKernelShape pair_shape(const SparseAttentionProblem& p) {
@@ -141,6 +152,7 @@ std::string pair_tiles_obstacle(const SparseAttentionProblem& p) {
   using kernels::kSparseUnionMaxEntries, kernels::SparsePairTile;
   if (p.heads > SparsePairTile::kRows)
     return fmt::format("is for at most {} heads", SparsePairTile::kRows);
+  if (is_mla(p)) return rows_obstacle(p);
   if (p.q_len < 2) return "takes several queries of a sequence at a time, and there is one";
   const int queries = 2 * queries_of_cta(p);
   if (queries * std::max(p.window.topk, p.compressed.topk) > kSparseUnionMaxEntries)
@@ -171,7 +183,7 @@ constexpr SparseKernel kKernels[] = {
     {"naive", 0, no_obstacle, naive_shape, naive_rates},
     {"few_heads", 0, few_heads_obstacle, few_heads_shape, few_heads_rates},
     {"wgmma", 90, no_obstacle, wgmma_shape, wgmma_rates},
-    {"pair", 100, no_obstacle, pair_shape, pair_rates},
+    {"pair", 100, rows_obstacle, pair_shape, pair_rates},
     {"pair_tiles", 100, pair_tiles_obstacle, pair_tiles_shape, pair_tiles_rates,
      pair_tiles_reservation},
 };

@@ -1,5 +1,6 @@
 // How a plan reads.
 #include "ops/sparse_attention/plan.h"
+#include "ops/sparse_attention/problem.h"
 
 #include <fmt/format.h>
 
@@ -24,9 +25,9 @@ std::vector<PlanNote> sparse_notes(const SparseAttentionPlan& plan) {
   std::string kernel = plan.kernel;
   if (plan.head_slots > p.heads) kernel += fmt::format(", heads padded to {}", plan.head_slots);
   std::vector<PlanNote> notes = {
-      {"sparse", fmt::format("batch {}, q_len {}, heads {}; {}; {}{}", p.batch, p.q_len, p.heads,
-                             list_text("window", p.window), list_text("compressed", p.compressed),
-                             p.has_sink ? ", sinks" : "")},
+      {"sparse", fmt::format("batch {}, q_len {}, heads {}{}; {}; {}{}", p.batch, p.q_len, p.heads,
+                             is_mla(p) ? " of 576" : "", list_text("window", p.window),
+                             list_text("compressed", p.compressed), p.has_sink ? ", sinks" : "")},
       {"kernel", kernel}};
   if (plan.launches.empty()) notes.push_back({"launches", "none: there are no queries"});
   return notes;

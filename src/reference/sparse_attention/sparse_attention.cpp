@@ -33,6 +33,15 @@ void append_valid(const SparseKeys& keys, int64_t query, int64_t head_dim, int64
   }
 }
 
+// The first `width` numbers of each row; empty if those are all.
+std::vector<double> leading(std::span<const double> rows, int64_t row, int64_t width) {
+  std::vector<double> values;
+  if (width == row) return values;
+  for (int64_t at = 0; at < static_cast<int64_t>(rows.size()); at += row)
+    values.insert(values.end(), rows.begin() + at, rows.begin() + at + width);
+  return values;
+}
+
 // The valid rows of every query, padded to the same length: a page table of pages of one key.
 struct Lists {
   std::vector<int32_t> table, lengths;
@@ -60,6 +69,9 @@ Lists make_lists(const SparseAttentionParams& p, const SparseKeys& window,
 SparseAttentionResult sparse_attention(const SparseAttentionParams& p, std::span<const double> q,
                                        const SparseKeys& window, const SparseKeys& compressed) {
   require_at_least("sparse_attention", "head_dim", p.head_dim, 1);
+  const int64_t v_head_dim = p.v_head_dim == 0 ? p.head_dim : p.v_head_dim;
+  require_at_least("sparse_attention", "v_head_dim", v_head_dim, 1);
+  require_at_least("sparse_attention", "head_dim", p.head_dim, v_head_dim);
   check(p, window);
   check(p, compressed);
   const Lists lists = make_lists(p, window, compressed);
@@ -68,7 +80,7 @@ SparseAttentionResult sparse_attention(const SparseAttentionParams& p, std::span
                         .kv_heads = 1,
                         .q_len = 1,
                         .head_dim = p.head_dim,
-                        .v_head_dim = p.head_dim};
+                        .v_head_dim = v_head_dim};
   if (p.scale != 0) dense.scale = p.scale;
   dense.sink = p.sink;
   dense.kv_lens = lists.lengths;
@@ -82,7 +94,9 @@ SparseAttentionResult sparse_attention(const SparseAttentionParams& p, std::span
     both.insert(both.end(), compressed.rows.begin(), compressed.rows.end());
     rows = both;
   }
-  AttentionResult result = attention(dense, q, rows, rows);
+  const std::vector<double> values = leading(rows, p.head_dim, v_head_dim);
+  AttentionResult result =
+      attention(dense, q, rows, values.empty() ? rows : std::span<const double>(values));
   for (int64_t i = 0; p.positive_empty_lse && i < p.queries; ++i) {
     if (lists.lengths[i] > 0) continue;
     std::fill_n(result.lse.begin() + i * p.heads, p.heads, std::numeric_limits<double>::infinity());

@@ -19,6 +19,7 @@ struct SparseAttentionParams {
   int64_t queries = 0;  ///< of all sequences: batch * q_len
   int64_t heads = 0;
   int64_t head_dim = 512;
+  int64_t v_head_dim = 0;             ///< the first of a row that are its value; 0: all head_dim
   double scale = 0;                   ///< 0: head_dim^-0.5
   std::span<const double> sink = {};  ///< [heads], or empty; +inf and -inf are legal
   bool positive_empty_lse = false;    ///< lse of a query without a key is +inf, as FlashMLA's
@@ -26,7 +27,7 @@ struct SparseAttentionParams {
 };
 
 struct SparseAttentionResult {
-  std::vector<double> out;              ///< [queries, heads, head_dim]
+  std::vector<double> out;              ///< [queries, heads, v_head_dim]
   std::vector<double> lse;              ///< [queries, heads], natural log, sink excluded
   std::vector<double> row_max;          ///< [queries, heads] largest scaled score, -inf: no key
   std::vector<double> out_magnitude;    ///< like out: sum_j p_j |row_j|
@@ -34,7 +35,8 @@ struct SparseAttentionResult {
 };
 
 /// out[i,h,:] = sum_j p_j row_j,  p_j = exp(s_j) / (exp(sink[h]) + sum_j exp(s_j)),
-/// s_j = scale * q[i,h,:] . row_j over the entries of both lists together; an entry that is listed
+/// s_j = scale * q[i,h,:] . row_j over the entries of both lists together; out takes the first
+/// v_head_dim numbers of row_j (DeepSeek-V3: 512 of 576); an entry that is listed
 /// twice counts twice. lse[i,h] = ln sum_j exp(s_j)
 /// Shapes   q [queries, heads, head_dim]; the output still carries the rotation of the rows
 /// Layout   contiguous

@@ -52,6 +52,17 @@ TEST(SparseAttentionProblemTest, NamesFieldValueAndRule) {
          p.q_strides = {1, 1, 1};
        },
        {"q_strides = 1, 1, 1", "multiples of 8"}},
+      {[](auto& p) { p.head_dim = 192; }, {"head_dim = 192", "512", "576"}},
+      {[](auto& p) {
+         p.head_dim = 576;
+         p.window.cache.format = p.compressed.cache.format = NumberFormat::kNvfp4;
+       },
+       {"window.cache.format = nvfp4", "bf16 or fp8 for rows of 576"}},
+      {[](auto& p) {
+         p.head_dim = 576;
+         p.window.cache.page_stride_bytes = 256 * 584;
+       },
+       {"page_stride_bytes = 149504", "167936", "656 bytes"}},
       {[](auto& p) { p.kernel = "fast"; }, {"kernel \"fast\"", "naive", "few_heads", "wgmma"}},
   };
   for (const auto& [change, parts] : cases) {
@@ -67,6 +78,38 @@ TEST(SparseAttentionPlanTest, CountsWorkAndBytes) {
   EXPECT_EQ(plan.bytes, 256.0 * (640 * 584 + 64 * 512 * 4));
   EXPECT_EQ(plan.problem.window.cache.page_stride_bytes, 149760);  // 260 * 576
   EXPECT_EQ(plan.problem.q_strides.batch, 2 * 64 * 512);
+}
+
+TEST(SparseAttentionPlanTest, CountsRowsOf576) {
+  SparseAttentionProblem p = flash(64);
+  p.head_dim = 576;
+  const SparseAttentionPlan plan = make_sparse_plan(h200(), p).plan;
+  EXPECT_EQ(plan.flops, 256.0 * 640 * 64 * 2 * 1088);
+  EXPECT_EQ(plan.bytes, 256.0 * (640 * 656 + 64 * 1088 * 2));
+  EXPECT_EQ(plan.problem.window.cache.page_stride_bytes, 256 * 656);
+  EXPECT_EQ(plan.problem.q_strides.batch, 2 * 64 * 576);
+  EXPECT_EQ(plan.problem.out_strides.batch, 2 * 64 * 512);
+  EXPECT_DOUBLE_EQ(*plan.problem.scale, 1.0 / 24);
+  EXPECT_THAT(plan.to_string(), HasSubstr("heads 64 of 576;"));
+}
+
+TEST(SparseAttentionPlanTest, TakesTheKernelOfRowsOf576) {
+  for (const std::int64_t heads : {1, 32, 64, 65, 128}) {
+    SparseAttentionProblem p = flash(heads);
+    p.head_dim = 576;
+    const SparseAttentionPlan plan = make_sparse_plan(h200(), p).plan;
+    EXPECT_EQ(plan.launches.at(1).entry,
+              heads > 64 ? "sparse_decode_wgmma_pair_fp8_mla" : "sparse_decode_wgmma_fp8_mla");
+    if (heads <= 32) {
+      EXPECT_THAT(candidates(plan), HasSubstr("few_heads: is for rows of 512"));
+    }
+    const SparseAttentionPlan other = make_sparse_plan(b200(), p).plan;
+    EXPECT_EQ(other.launches.at(1).entry, "sparse_naive_fp8_mla");
+    EXPECT_THAT(candidates(other), HasSubstr("pair: is for rows of 512"));
+  }
+  const SparseAttentionPlan plan =
+      make_sparse_plan(h200(), sparse_prefill_problem(40, 128, 4096, 512, 576)).plan;
+  EXPECT_EQ(plan.launches.at(1).entry, "sparse_decode_wgmma_pair_bf16_mla");
 }
 
 TEST(SparseAttentionPlanTest, TakesTheKernelOfTheHeads) {

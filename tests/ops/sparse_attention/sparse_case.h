@@ -59,30 +59,34 @@ struct SparseCase {
   std::string kernel = "auto";
   std::uint64_t seed = 1;
   SparseSpread spread = {};
+  std::int64_t head_dim = kKvDims;
 };
 
 /// A cache in host memory: all bytes that no list entry names are 0xff, NaN in e4m3, bf16 and
 /// ue8m0.
 class SparseListData {
  public:
-  SparseListData(const SparseListCase& c, NumberFormat format, std::int64_t batch,
-                 std::int64_t q_len, const SparseSpread& spread, std::uint64_t seed)
-      : case_(c), random_(seed), spread_(spread) {
+  SparseListData(const SparseListCase& c, const SparseCase& all, std::uint64_t seed)
+      : case_(c), random_(seed), spread_(all.spread), dims_(all.head_dim) {
     if (c.topk == 0) return;
-    list_ = make_list(c, format);
-    layout_ = kv_page_layout(list_.cache);
-    pages_.assign(kv_cache_bytes(list_.cache), 0xff);
-    rows_.assign(static_cast<std::size_t>(num_rows() * kKvDims), 0);
+    list_ = make_list(c, all);
+    layout_ = {kv_format(all.format, dims_), static_cast<std::int32_t>(c.page_size),
+               list_.cache.page_stride_bytes};
+    pages_.assign(static_cast<std::size_t>(list_.cache.num_pages * layout_.page_stride_bytes),
+                  0xff);
+    rows_.assign(static_cast<std::size_t>(num_rows() * dims_), 0);
     is_drawn_.assign(static_cast<std::size_t>(num_rows()), false);
-    draw_lists(batch, q_len);
+    draw_lists(all.batch, all.q_len);
   }
 
-  static SparseList make_list(const SparseListCase& c, NumberFormat format) {
+  static SparseList make_list(const SparseListCase& c, const SparseCase& all) {
     if (c.topk == 0) return {};
-    return {.cache = {.format = format,
+    const KvFormat format = kv_format(all.format, all.head_dim);
+    return {.cache = {.format = all.format,
                       .page_size = c.page_size,
                       .num_pages = (c.rows + c.page_size - 1) / c.page_size,
-                      .page_stride_bytes = kv_page_stride(format, c.page_size) + c.stride_padding},
+                      .page_stride_bytes =
+                          kv_default_page_stride(format, c.page_size) + c.stride_padding},
             .topk = c.topk,
             .index_stride = c.topk + 3,
             .lengths = c.lengths};
@@ -146,18 +150,20 @@ class SparseListData {
     is_drawn_[static_cast<std::size_t>(row)] = true;
     std::vector<float> numbers;
     double factor = spread_.rows;
-    for (int i = 0; i < kKvDims; ++i) {
+    for (int i = 0; i < dims_; ++i) {
       if (spread_.is_wide() && i % 16 == 0) factor = spread_.rows * draw_factor();
       numbers.push_back(static_cast<float>(std::clamp(gaussian(random_) / 10, -1.0, 1.0) * factor));
     }
     encode_kv_row(layout_, numbers, row, pages_.data());
     decode_kv_row(layout_, pages_.data(), row,
-                  std::span(rows_).subspan(static_cast<std::size_t>(row * kKvDims), kKvDims));
+                  std::span(rows_).subspan(static_cast<std::size_t>(row * dims_),
+                                           static_cast<std::size_t>(dims_)));
   }
 
   SparseListCase case_;
   Random random_;
   SparseSpread spread_;
+  std::int64_t dims_;
   SparseList list_ = {};
   KvPageLayout layout_ = {};
   std::vector<std::uint8_t> pages_;
@@ -167,8 +173,11 @@ class SparseListData {
   std::vector<Buffer> buffers_;
 };
 
-/// Elements from row to row of q and out.
-inline std::int64_t sparse_row_pitch(const SparseCase& c) {
+/// Elements from row to row of q, and of out.
+inline std::int64_t sparse_query_pitch(const SparseCase& c) {
+  return c.head_dim + (c.is_padded ? 24 : 0);
+}
+inline std::int64_t sparse_out_pitch(const SparseCase& c) {
   return kKvDims + (c.is_padded ? 24 : 0);
 }
 
@@ -176,19 +185,20 @@ inline SparseAttentionProblem sparse_problem(const SparseCase& c) {
   SparseAttentionProblem p = {.batch = c.batch,
                               .q_len = c.q_len,
                               .heads = c.heads,
-                              .scale = std::pow(512.0, -0.55),
-                              .window = SparseListData::make_list(c.window, c.format),
-                              .compressed = SparseListData::make_list(c.compressed, c.format),
+                              .scale = std::pow(static_cast<double>(c.head_dim), -0.55),
+                              .window = SparseListData::make_list(c.window, c),
+                              .compressed = SparseListData::make_list(c.compressed, c),
                               .has_sink = c.has_sink,
                               .has_lse = c.has_lse,
                               .has_max_logits = c.has_max_logits,
                               .kernel = c.kernel,
-                              .positive_empty_lse = c.positive_empty_lse};
+                              .positive_empty_lse = c.positive_empty_lse,
+                              .head_dim = c.head_dim};
   if (!c.is_padded) return p;
-  const std::int64_t row = sparse_row_pitch(c);
+  const std::int64_t row = sparse_query_pitch(c), out_row = sparse_out_pitch(c);
   // Heads of q outside, queries inside.
   p.q_strides = {c.q_len * c.heads * row, row, c.q_len * row};
-  p.out_strides = {c.q_len * c.heads * row, c.heads * row, row};
+  p.out_strides = {c.q_len * c.heads * out_row, c.heads * out_row, out_row};
   p.lse_strides = {c.q_len * c.heads, 1, c.q_len};
   return p;
 }
@@ -210,8 +220,8 @@ class SparseRun {
   SparseRun(const Device& device, const SparseCase& c)
       : device_(device),
         case_(c),
-        window_(c.window, c.format, c.batch, c.q_len, c.spread, c.seed + 1),
-        compressed_(c.compressed, c.format, c.batch, c.q_len, c.spread, c.seed + 2),
+        window_(c.window, c, c.seed + 1),
+        compressed_(c.compressed, c, c.seed + 2),
         attention_(device, sparse_problem(c)) {
     draw_queries();
     draw_sinks();
@@ -223,7 +233,8 @@ class SparseRun {
     const device::Device& device = opened(device_);
     const Buffer q = Buffer::from(device, q_codes_), sink = Buffer::from(device, sinks_);
     const std::int64_t rows = case_.batch * case_.q_len * case_.heads;
-    kernels::Output<std::uint16_t> out(device, static_cast<std::size_t>(rows * row_pitch()));
+    kernels::Output<std::uint16_t> out(device,
+                                       static_cast<std::size_t>(rows * sparse_out_pitch(case_)));
     kernels::Output<float> lse(device, static_cast<std::size_t>(rows));
     kernels::Output<float> max(device, static_cast<std::size_t>(rows));
     kernels::Output<std::byte> workspace(device, plan().workspace_bytes);
@@ -249,19 +260,18 @@ class SparseRun {
   }
 
  private:
-  std::int64_t row_pitch() const { return sparse_row_pitch(case_); }
-
   void draw_queries() {
     Random random(case_.seed);
     const SparseAttentionProblem& p = plan().problem;
-    q_codes_.assign(static_cast<std::size_t>(case_.batch * case_.q_len * case_.heads * row_pitch()),
+    q_codes_.assign(static_cast<std::size_t>(case_.batch * case_.q_len * case_.heads *
+                                             sparse_query_pitch(case_)),
                     0xffff);
     for (std::int64_t b = 0; b < case_.batch; ++b) {
       for (std::int64_t i = 0; i < case_.q_len; ++i) {
         for (std::int64_t h = 0; h < case_.heads; ++h) {
           const std::int64_t at =
               b * p.q_strides.batch + i * p.q_strides.row + h * p.q_strides.head;
-          for (std::int64_t d = 0; d < kKvDims; ++d) {
+          for (std::int64_t d = 0; d < case_.head_dim; ++d) {
             const auto code =
                 encode(kBf16, std::clamp(gaussian(random), -1.0, 1.0) * case_.spread.queries);
             q_codes_[static_cast<std::size_t>(at + d)] = static_cast<std::uint16_t>(code);
@@ -285,10 +295,11 @@ class SparseRun {
   // sum_j p_j |x_j| of a row of results, each dimension; the sink would make it smaller.
   std::vector<double> weighted_magnitudes(std::int64_t row, double lse) const {
     std::vector<double> sums(kKvDims, 0);
-    const double* const q = &q_[static_cast<std::size_t>(row * kKvDims)];
+    const std::int64_t dims = case_.head_dim;
+    const double* const q = &q_[static_cast<std::size_t>(row * dims)];
     for (const SparseListData* list : {&window_, &compressed_}) {
       const reference::SparseKeys keys = list->keys();
-      const std::int64_t query = row / case_.heads, rows = std::ssize(keys.rows) / kKvDims;
+      const std::int64_t query = row / case_.heads, rows = std::ssize(keys.rows) / dims;
       const std::int64_t length =
           keys.lengths.empty()
               ? keys.topk
@@ -296,9 +307,9 @@ class SparseRun {
       for (std::int64_t j = 0; j < length; ++j) {
         const std::int32_t key = keys.indices[static_cast<std::size_t>(query * keys.topk + j)];
         if (key < 0 || key >= rows) continue;
-        const double* const x = &keys.rows[static_cast<std::size_t>(key) * kKvDims];
+        const double* const x = &keys.rows[static_cast<std::size_t>(key * dims)];
         double score = 0;
-        for (int d = 0; d < kKvDims; ++d) score += q[d] * x[d];
+        for (int d = 0; d < dims; ++d) score += q[d] * x[d];
         const double p = std::exp(score * *plan().problem.scale - lse);
         for (std::size_t d = 0; d < kKvDims; ++d) sums[d] += p * std::fabs(x[d]);
       }
@@ -321,6 +332,8 @@ class SparseRun {
     const reference::SparseAttentionParams params = {
         .queries = case_.batch * case_.q_len,
         .heads = case_.heads,
+        .head_dim = case_.head_dim,
+        .v_head_dim = kKvDims,
         .scale = *p.scale,
         .sink = case_.has_sink ? std::span<const double>(sink) : std::span<const double>(),
         .positive_empty_lse = case_.positive_empty_lse};

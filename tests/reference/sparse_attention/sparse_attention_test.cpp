@@ -30,6 +30,21 @@ TEST(SparseAttention, ByHand) {
   expect_close(result.row_max, Doubles{std::log(2), std::log(3)});
 }
 
+// As ByHand, with a third number that adds ln 2 to the scores of the last row and is no value.
+TEST(SparseAttention, ValuesAreTheFirstNumbers) {
+  const Doubles rows = {1, 0, 0, 0, 1, 0, 1, 1, 1};
+  const Doubles query = {std::log(2), 0, std::log(2), 0, std::log(3), std::log(2)};
+  const Ints all = {0, 1, 2};
+  SparseAttentionParams params = one_query();
+  params.head_dim = 3;
+  params.v_head_dim = 2;
+  const auto result = sparse_attention(params, query, {rows, all, 3});
+  expect_close(result.lse, Doubles{std::log(7), std::log(10)});
+  expect_close(result.out, Doubles{6 / 7.0, 5 / 7.0, 7 / 10.0, 9 / 10.0});
+  params.v_head_dim = 4;
+  expect_invalid([&] { sparse_attention(params, query, {rows, all, 3}); }, {"head_dim", "3"});
+}
+
 TEST(SparseAttention, TwoListsAreOneSoftmax) {
   const Ints all = {0, 1, 2}, first = {0}, second = {0, 1};
   const Doubles window(kRows.begin(), kRows.begin() + 2), rest(kRows.begin() + 2, kRows.end());

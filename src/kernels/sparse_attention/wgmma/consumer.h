@@ -18,12 +18,13 @@ namespace tilewright::tile {
 inline constexpr int kSparseColumns = 256;  ///< of a consumer
 
 /// Of `Ctas` CTAs that share the decoding of keys.
-template <int Half, int Ctas>
+template <class Rows, int Half, int Ctas>
 class SparseConsumer {
  public:
+  using Shared = SparseShared<Rows>;
   using Results = float[2][kSparseColumns / 4];  ///< two products of 128 columns
 
-  __device__ SparseConsumer(const kernels::SparseDecodeParams& params, SparseShared& shared,
+  __device__ SparseConsumer(const kernels::SparseDecodeParams& params, Shared& shared,
                             std::int32_t first_head)
       : params_(params), shared_(shared), first_head_(first_head) {}
 
@@ -74,7 +75,7 @@ class SparseConsumer {
   }
 
   const kernels::SparseDecodeParams& params_;
-  SparseShared& shared_;
+  Shared& shared_;
   std::int32_t first_head_;
   SparseAt k_at_;
   RingPosition<1> p_at_;
@@ -154,9 +155,9 @@ class SparseConsumer {
 };
 
 /// Consumer 0: all scores, the softmax, and columns below 256 of the results.
-template <int Ctas>
-class SparseScoreConsumer : SparseConsumer<0, Ctas> {
-  using Base = SparseConsumer<0, Ctas>;
+template <class Rows, int Ctas>
+class SparseScoreConsumer : SparseConsumer<Rows, 0, Ctas> {
+  using Base = SparseConsumer<Rows, 0, Ctas>;
   using Base::k_ring, Base::p_ring, Base::row, Base::head, Base::has_head;
   using Base::params_, Base::shared_, Base::first_head_, Base::k_at_, Base::p_at_;
   using Base::values, Base::release_values, Base::store, Base::fence, Base::scale;
@@ -188,7 +189,7 @@ class SparseScoreConsumer : SparseConsumer<0, Ctas> {
       Weights p;
       float correction[2];
       issue_scores(s, k_at_);
-      ptx::wgmma_wait_group_sync_aligned<0>();
+      await_scores();
       weigh(s, softmax, top, correction, k_at_);
       hand_on(s, correction);
       pack_operand<Bf16, 64>(p, s);
@@ -210,7 +211,7 @@ class SparseScoreConsumer : SparseConsumer<0, Ctas> {
     issue_values(o, p);
     await_values(o);
     issue_scores(s, k_at_);
-    ptx::wgmma_wait_group_sync_aligned<0>();
+    await_scores();
     const bool has_moved = weigh(s, softmax, top, correction, k_at_);
     hand_on(s, correction);
     pack_operand<Bf16, 64>(p, s);
@@ -219,7 +220,7 @@ class SparseScoreConsumer : SparseConsumer<0, Ctas> {
 
   __device__ void issue_scores(Scores& s, const SparseAt& at) const {
     ptx::wgmma_fence_operand(s);
-    const std::uint64_t q = Box<64, 2 * kKvDims>::k_major(tile_address(shared_.q));
+    const std::uint64_t q = Box<64, 2 * Rows::kDims>::k_major(tile_address(shared_.q));
     const std::uint64_t k = Box<64, 2 * kKvDims>::k_major(tile_address(shared_.k[at.stage]));
 #pragma unroll
     for (int half = 1; half >= 0; --half) {  // in the order in which they come
@@ -232,7 +233,12 @@ class SparseScoreConsumer : SparseConsumer<0, Ctas> {
                                                 advance_descriptor(k, units), half == 0 || i > 0);
       }
     }
+    if constexpr (Rows::kHasTail) tail_.multiply(s, q, shared_.tail);
     ptx::wgmma_commit_group_sync_aligned();
+  }
+  __device__ void await_scores() {
+    ptx::wgmma_wait_group_sync_aligned<0>();
+    if constexpr (Rows::kHasTail) tail_.template release<Ctas>(shared_.tail);
   }
   __device__ void issue_values(Results& o, const Weights& p) const {
     fence(o);
@@ -343,12 +349,13 @@ class SparseScoreConsumer : SparseConsumer<0, Ctas> {
   }
 
   std::uint32_t q_parity_ = 0;
+  typename Rows::TailReader tail_;
 };
 
 /// Consumer 1: columns from 256 on; and it loads the queries.
-template <int Ctas>
-class SparseValueConsumer : SparseConsumer<1, Ctas> {
-  using Base = SparseConsumer<1, Ctas>;
+template <class Rows, int Ctas>
+class SparseValueConsumer : SparseConsumer<Rows, 1, Ctas> {
+  using Base = SparseConsumer<Rows, 1, Ctas>;
   using Base::k_ring, Base::p_ring, Base::row, Base::head, Base::has_head;
   using Base::params_, Base::shared_, Base::first_head_, Base::k_at_, Base::p_at_;
   using Base::values, Base::release_values, Base::store, Base::fence, Base::scale;
@@ -430,6 +437,7 @@ class SparseValueConsumer : SparseConsumer<1, Ctas> {
       ptx::cp_async_cg_shared_global_16(chunk + kSparseHalfBytes, row + (has ? 256 : 0),
                                         has ? 16 : 0);
     }
+    if constexpr (Rows::kHasTail) Rows::load_q(params_, shared_.q, query, first_head_, warp);
     ptx::cp_async_commit_group();
   }
   __device__ void publish_q() const {

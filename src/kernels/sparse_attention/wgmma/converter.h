@@ -2,76 +2,12 @@
 // the sparse attention kernel.
 #pragma once
 
-#include "kernels/sparse_attention/entries.h"
 #include "kernels/sparse_attention/rows.h"
-#include "kernels/sparse_attention/wgmma/shared.h"
-#include "ptx/cp_async.h"
-#include "tile/box.h"
+#include "kernels/sparse_attention/wgmma/converter_base.h"
 
 #include <cstdint>
 
 namespace tilewright::tile {
-
-/// What converters of all formats do: a warp has half of the columns of 16 rows of every block, or
-/// of 8 if two CTAs share the block. Then each CTA decodes half of the rows, and copies what it
-/// wrote to the other.
-template <KvFormat Format, int Half, int Ctas, int LanesOfRow>
-class SparseConverterBase {
- public:
-  static constexpr int kRows = 16 / Ctas;
-  using Entries = SparseEntries<Format, kRows, LanesOfRow>;
-
-  __device__ SparseConverterBase(const kernels::SparseDecodeParams& params, SparseShared& shared,
-                                 std::int32_t group, std::uint32_t first_row)
-      : shared_(shared), first_row_(first_row), entries_(params, group, first_row) {}
-
- protected:
-  __device__ Ring<kSparseStages> ring() const { return Ring<kSparseStages>(shared_.k_ring[Half]); }
-  /// Of the block at hand: this warp's part, in four boxes.
-  __device__ std::uint8_t* rows() const {
-    return shared_.k[at_.stage] + Half * kSparseHalfBytes + first_row_ * kBoxRowBytes;
-  }
-  /// Which of them are rows; before columns from 256 on are published.
-  __device__ void store_valid(std::uint32_t valid) const {
-    const std::uint32_t lane = threadIdx.x % 32;
-    if (Half == 1 && lane < kRows / 8)
-      shared_.valid[at_.stage][first_row_ / 8 + lane].x = valid >> 8 * lane & 0xff;
-  }
-  /// The part is written.
-  __device__ void publish() {
-    const std::uint32_t full = ring().full(at_);
-    if constexpr (Ctas == 1) {
-      publish_to_products(full);
-    } else {
-      copy_to_peer(full);
-    }
-    at_.advance();
-  }
-
-  SparseShared& shared_;
-  std::uint32_t first_row_;
-  Entries entries_;
-  SparseAt at_;
-
- private:
-  /// Each warp of the other CTA copies as many bytes to here as this one copies to there.
-  __device__ void copy_to_peer(std::uint32_t full) const {
-    constexpr std::uint32_t kBoxes = 4, kBytes = kRows * kBoxRowBytes;
-    constexpr std::uint32_t kValidBytes = Half == 1 ? sizeof(uint4) : 0;
-    ptx::fence_proxy_async_shared_cta();
-    __syncwarp();
-    const std::uint32_t lane = threadIdx.x % 32;
-    if (lane == 0) ptx::mbarrier_arrive_expect_tx(full, kBoxes * kBytes + kValidBytes);
-    if (lane > kBoxes || (lane == kBoxes && kValidBytes == 0)) return;
-    const std::uint32_t peer = ptx::cluster_ctarank() ^ 1;
-    const std::uint32_t from = lane < kBoxes
-                                   ? ptx::shared_address(rows()) + lane * kSparseBoxBytes
-                                   : ptx::shared_address(&shared_.valid[at_.stage][first_row_ / 8]);
-    ptx::cp_async_bulk_shared_cluster_shared_cta(ptx::mapa_shared_cluster(from, peer), from,
-                                                 lane < kBoxes ? kBytes : kValidBytes,
-                                                 ptx::mapa_shared_cluster(full, peer));
-  }
-};
 
 /// 8- and 4-bit rows, 8 of them (a share of the warp's) at a time: copied to the warp's own memory
 /// for raw rows, read from there to registers and decoded to where the products read them. While a
@@ -82,8 +18,8 @@ class SparseConverterBase {
 /// shared memory leave 28, and ptxas has one scoreboard for all loads that are on their way from
 /// one round of a loop to the next, so that a warp that needs the oldest waits for the youngest.
 template <KvFormat Format, int Half, int Ctas>
-class SparseConverter : SparseConverterBase<Format, Half, Ctas, 4> {
-  using Base = SparseConverterBase<Format, Half, Ctas, 4>;
+class SparseConverter : SparseConverterBase<SparseRows512, Format, Half, Ctas, 4> {
+  using Base = SparseConverterBase<SparseRows512, Format, Half, Ctas, 4>;
   using Share = SparseShare<Format, Half>;
   using Part = typename Share::Part;
   using Scales = typename Share::Scales;
@@ -206,8 +142,8 @@ class SparseConverter : SparseConverterBase<Format, Half, Ctas, 4> {
 /// bf16 rows go straight to their places.
 template <int Half, int Ctas>
 class SparseConverter<KvFormat::kBf16, Half, Ctas>
-    : SparseConverterBase<KvFormat::kBf16, Half, Ctas, 8> {
-  using Base = SparseConverterBase<KvFormat::kBf16, Half, Ctas, 8>;
+    : SparseConverterBase<SparseRows512, KvFormat::kBf16, Half, Ctas, 8> {
+  using Base = SparseConverterBase<SparseRows512, KvFormat::kBf16, Half, Ctas, 8>;
 
  public:
   using Base::Base;
@@ -218,43 +154,11 @@ class SparseConverter<KvFormat::kBf16, Half, Ctas>
       this->entries_.read();
       this->ring().wait_empty(this->at_);
       this->store_valid(this->entries_.valid);
-      copy();
+      this->copy_boxes();
       ptx::cp_async_wait_group<0>();
       this->publish();
     }
   }
-
- private:
-  __device__ void copy() const {
-    const std::uint32_t row = threadIdx.x % 32 / 8, chunk = threadIdx.x % 8;
-    const std::uint32_t to = ptx::shared_address(this->rows());
-#pragma unroll
-    for (int i = 0; i < Base::Entries::kShares; ++i) {
-      const std::uint32_t line = row + i * Base::Entries::kRowsAtOnce;
-      const std::uint8_t* const from = this->entries_.sources[i].data + Half * 512 + chunk * 16;
-#pragma unroll
-      for (int box = 0; box < 4; ++box) {
-        ptx::cp_async_cg_shared_global_16(
-            to + box * kSparseBoxBytes + line * kBoxRowBytes + chunk_in_line(line % 8, chunk),
-            from + box * 128, 16);
-      }
-    }
-    ptx::cp_async_commit_group();
-  }
 };
-
-/// Warp `warp` of the converters.
-template <KvFormat Format, int Ctas>
-__device__ void convert_sparse_rows(const kernels::SparseDecodeParams& params, SparseShared& shared,
-                                    std::int32_t group, std::uint32_t warp) {
-  constexpr std::uint32_t kWarps = kSparseConverters / 2;
-  std::uint32_t first_row = warp % kWarps * (64 / kWarps / Ctas);
-  if (Ctas == 2) first_row += ptx::cluster_ctarank() * 32;
-  if (warp < kWarps) {
-    SparseConverter<Format, 0, Ctas>(params, shared, group, first_row).run();
-  } else {
-    SparseConverter<Format, 1, Ctas>(params, shared, group, first_row).run();
-  }
-}
 
 }  // namespace tilewright::tile

@@ -15,7 +15,7 @@
 namespace tilewright::tile {
 
 inline constexpr int kSparseStages = kernels::SparseWgmmaTile::kStages;
-inline constexpr int kSparseTileBytes = 64 * kKvDims * 2;  ///< 64 rows: 8 boxes of 64 columns
+inline constexpr int kSparseTileBytes = 64 * kKvDims * 2;  ///< 64 values: 8 boxes of 64 columns
 inline constexpr int kSparseHalfBytes = kSparseTileBytes / 2;
 inline constexpr int kSparseBoxBytes = 64 * kBoxRowBytes;
 
@@ -30,13 +30,23 @@ struct SparseRaw {
 };
 inline constexpr int kSparseConverters = kernels::SparseWgmmaTile::kConverterWarps;
 
+/// In what kernels differ by their rows. Those of 576 (mla_tail.h) have columns behind the values.
+struct SparseRows512 {
+  static constexpr int kDims = kKvDims;
+  static constexpr bool kHasTail = false;
+  using Raw = SparseRaw;
+  struct Tail {};
+  struct TailReader {};
+};
+
+template <class Rows>
 struct SparseShared {
-  std::uint8_t q[kSparseTileBytes];
+  std::uint8_t q[64 * Rows::kDims * 2];
   std::uint8_t k[kSparseStages][kSparseTileBytes];
   /// Weights of 64 heads and 64 keys; behind the last block results on their way out, 1 KB of each
   /// warp of consumers: warps i of both have those lines that warp i of the scores writes.
   std::uint8_t p[kSparseBoxBytes];
-  SparseRaw raw[kSparseConverters];
+  typename Rows::Raw raw[kSparseConverters];
   float factors[64];  ///< what the results of each head so far are to be multiplied with
   /// Bit i % 8 of word i / 8: key i is one. A word in 16 bytes, which is what can be copied.
   uint4 valid[kSparseStages][8];
@@ -44,6 +54,7 @@ struct SparseShared {
   /// Of the columns below and from 256: the scores need both, and each consumer releases one.
   RingBarriers<kSparseStages> k_ring[2];
   RingBarriers<1> p_ring;  ///< p and factors
+  typename Rows::Tail tail;
 
   /// One thread, in each of the CTAs that share the decoding of keys. Half of the converters' warps
   /// have a part of each half of the keys.
@@ -51,6 +62,7 @@ struct SparseShared {
     ptx::mbarrier_init(ptx::shared_address(&q_full), 4);
     for (auto& ring : k_ring) initialise_ring(ring, kSparseConverters / 2, 4 * ctas);
     initialise_ring(p_ring, 4, 4);
+    if constexpr (Rows::kHasTail) initialise_ring(tail.ring, kSparseConverters / 2, 4 * ctas);
   }
 
  private:
@@ -63,7 +75,8 @@ struct SparseShared {
     }
   }
 };
-static_assert(sizeof(SparseShared) <= kernels::SparseWgmmaTile::shared_bytes());
+static_assert(sizeof(SparseShared<SparseRows512>) <=
+              kernels::SparseWgmmaTile::shared_bytes(KvFormat::kFp8));
 
 /// Every lane of a warp: what it wrote to shared memory, a product may read after this.
 __device__ inline void publish_to_products(std::uint32_t barrier) {
@@ -78,9 +91,9 @@ __device__ inline std::uint32_t tile_address(const std::uint8_t* tile) {
   return ptx::shared_address(tile) & 0x3ffffu;
 }
 
-/// A consumer's warp reads a half of the keys no more: all CTAs that write it are told.
-template <int Ctas>
-__device__ void release_keys(const Ring<kSparseStages>& ring, const SparseAt& at) {
+/// A consumer's warp reads a part of the keys no more: all CTAs that write it are told.
+template <int Ctas, int Stages>
+__device__ void release_keys(const Ring<Stages>& ring, const RingPosition<Stages>& at) {
   if constexpr (Ctas == 1) {
     ring.release(at);
   } else {

@@ -27,69 +27,16 @@
 // each scheduler, 4000 cycles in one warp and hidden in two.
 // Measured (H200), and what bound the designs before: docs/notes/2026-11-22-dsv4-decode64.md.
 // Where results go: the piece's query, or a partial result.
-#include "kernels/sparse_attention/wgmma/consumer.h"
 #include "kernels/sparse_attention/wgmma/converter.h"
-#include "kernels/sparse_attention/wgmma/sm90_decode_wgmma.h"
-#include "ptx/grid_dependency.h"
-#include "tile/entry.h"
+#include "kernels/sparse_attention/wgmma/kernel.h"
 
 namespace tilewright::kernels {
-namespace {
 
-template <int Count>
-__device__ void take_registers() {
-  if constexpr (Count > SparseWgmmaTile::kRegisters) {
-    ptx::setmaxnreg_inc_sync_aligned<Count>();
-  } else {
-    ptx::setmaxnreg_dec_sync_aligned<Count>();
-  }
-}
-
-template <KvFormat Format, int Ctas>
-__device__ void sparse_decode_wgmma(const SparseDecodeParams& params) {
-  using Tile = SparseWgmmaTile;
-  extern __shared__ __align__(1024) std::uint8_t dynamic[];
-  auto& shared = *reinterpret_cast<tile::SparseShared*>(dynamic);
-  if (threadIdx.x == 0) {
-    shared.initialise(Ctas);
-    ptx::fence_mbarrier_init_release_cluster();
-  }
-  if constexpr (Ctas > 1) {
-    ptx::cluster_sync();
-  } else {
-    __syncthreads();
-  }
-  ptx::griddepcontrol_launch_dependents();
-  ptx::griddepcontrol_wait();
-  const auto parts = static_cast<std::int32_t>(gridDim.x) / params.groups;
-  const auto group = static_cast<std::int32_t>(blockIdx.x) / parts;
-  const std::int32_t first_head = static_cast<std::int32_t>(blockIdx.x) % parts * Tile::kHeads;
-  const std::uint32_t role = ptx::uniform(threadIdx.x / 128);
-  if (role == 0) {
-    take_registers<Tile::kScoreRegisters>();
-    tile::SparseScoreConsumer<Ctas>(params, shared, first_head).run(group);
-  } else if (role == 1) {
-    take_registers<Tile::kValueRegisters>();
-    tile::SparseValueConsumer<Ctas>(params, shared, first_head).run(group);
-  } else {
-    take_registers<Tile::kConverterRegisters>();
-    const std::uint32_t warp = ptx::uniform(threadIdx.x / 32 - 8);
-    tile::convert_sparse_rows<Format, Ctas>(params, shared, group, warp);
-  }
-  if constexpr (Ctas > 1) ptx::cluster_sync();  // the other's copies to here, and its arrivals
-}
-
-}  // namespace
-#define TILEWRIGHT_SPARSE_DECODE_WGMMA(NAME, FORMAT, CTAS)           \
-  TILEWRIGHT_KERNEL(sparse_decode_wgmma_##NAME, SparseDecodeParams,  \
-                    __launch_bounds__(SparseWgmmaTile::kThreads, 1), \
-                    sparse_decode_wgmma<KvFormat::FORMAT, CTAS>)
-
-TILEWRIGHT_SPARSE_DECODE_WGMMA(fp8, kFp8, 1)
-TILEWRIGHT_SPARSE_DECODE_WGMMA(nvfp4, kNvfp4, 1)
-TILEWRIGHT_SPARSE_DECODE_WGMMA(bf16, kBf16, 1)
-TILEWRIGHT_SPARSE_DECODE_WGMMA(pair_fp8, kFp8, 2)
-TILEWRIGHT_SPARSE_DECODE_WGMMA(pair_nvfp4, kNvfp4, 2)
-TILEWRIGHT_SPARSE_DECODE_WGMMA(pair_bf16, kBf16, 2)
+TILEWRIGHT_SPARSE_DECODE_WGMMA(fp8, SparseRows512, kFp8, 1)
+TILEWRIGHT_SPARSE_DECODE_WGMMA(nvfp4, SparseRows512, kNvfp4, 1)
+TILEWRIGHT_SPARSE_DECODE_WGMMA(bf16, SparseRows512, kBf16, 1)
+TILEWRIGHT_SPARSE_DECODE_WGMMA(pair_fp8, SparseRows512, kFp8, 2)
+TILEWRIGHT_SPARSE_DECODE_WGMMA(pair_nvfp4, SparseRows512, kNvfp4, 2)
+TILEWRIGHT_SPARSE_DECODE_WGMMA(pair_bf16, SparseRows512, kBf16, 2)
 
 }  // namespace tilewright::kernels

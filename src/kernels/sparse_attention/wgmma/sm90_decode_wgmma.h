@@ -8,7 +8,8 @@ namespace tilewright::kernels {
 /// Entries sparse_decode_wgmma_fp8, _nvfp4 and _bf16. Any number of heads: a CTA does 64 of them,
 /// so that a group of the contract is ceil(heads / 64) CTAs side by side (grid = groups * that);
 /// one group per SM, or as many CTAs, is intended. Entries sparse_decode_wgmma_pair_*, for 65 to
-/// 128 heads, require the two CTAs of a group to be a cluster.
+/// 128 heads, require the two CTAs of a group to be a cluster. Likewise _fp8_mla and _bf16_mla, for
+/// rows of 576.
 struct SparseWgmmaTile {
   static constexpr int kHeads = 64;
   static constexpr int kStages = 2;  ///< blocks of 64 keys as bf16 in shared memory
@@ -20,9 +21,13 @@ struct SparseWgmmaTile {
                        kConverterRegisters = 72;
   static constexpr int kConverterWarps = 8;
 
-  /// Queries, keys, weights, rows to be decoded; then factors and barriers.
-  static constexpr int shared_bytes() {
-    return (1 + kStages) * 64 * kKvDims * 2 + 64 * 64 * 2 + 8 * 8 * (320 + 16) + 1024;
+  /// Queries, keys, weights, rows to be decoded; then factors and barriers. Of rows of 576 the last
+  /// 64 columns of keys, aligned to 1024 bytes, have one stage.
+  static constexpr int shared_bytes(KvFormat format) {
+    constexpr int kValues = kStages * 64 * kKvDims * 2 + 64 * 64 * 2;
+    if (kv_is_mla(format))
+      return kValues + 64 * kKvMlaDims * 2 + 8 * 4 * (256 + 8) + 64 * 64 * 2 + 2048;
+    return kValues + 64 * kKvDims * 2 + 8 * 8 * (320 + 16) + 1024;
   }
   static constexpr int ctas_of_group(int heads) { return (heads + kHeads - 1) / kHeads; }
 };
@@ -34,9 +39,9 @@ struct SparseWgmmaVariant {
 };
 
 inline constexpr SparseWgmmaVariant kSparseWgmmaVariants[] = {
-    {"fp8", KvFormat::kFp8, {}},
-    {"nvfp4", KvFormat::kNvfp4, {}},
-    {"bf16", KvFormat::kBf16, {}},
+    {"fp8", KvFormat::kFp8, {}},          {"nvfp4", KvFormat::kNvfp4, {}},
+    {"bf16", KvFormat::kBf16, {}},        {"fp8_mla", KvFormat::kFp8Mla, {}},
+    {"bf16_mla", KvFormat::kBf16Mla, {}},
 };
 
 }  // namespace tilewright::kernels

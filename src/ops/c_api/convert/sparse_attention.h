@@ -72,6 +72,7 @@ struct Version<tw_sparse_attention_problem> {
     c.q_strides = Version<tw_strides>::defaults();
     c.out_strides = Version<tw_strides>::defaults();
     c.lse_strides = Version<tw_strides>::defaults();
+    c.head_dim = 512;
     return c;
   }
 };
@@ -91,6 +92,7 @@ inline void assign(const tw_sparse_attention_problem& c, SparseAttentionProblem&
   assign(c.lse_strides, p.lse_strides, at.in("lse_strides"));
   if (c.kernel != nullptr) p.kernel = c.kernel;
   p.positive_empty_lse = c.positive_empty_lse != 0;
+  p.head_dim = c.head_dim;
 }
 
 template <>

@@ -44,6 +44,7 @@ inline Changes changed_tw_sparse_attention_problem(const SparseAttentionProblem&
   append(found, "lse_strides.", changed_tw_strides(x.lse_strides, y.lse_strides));
   if (x.kernel != y.kernel) found.push_back("kernel");
   if (x.positive_empty_lse != y.positive_empty_lse) found.push_back("positive_empty_lse");
+  if (x.head_dim != y.head_dim) found.push_back("head_dim");
   return found;
 }
 

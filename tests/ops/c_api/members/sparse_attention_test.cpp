@@ -80,6 +80,7 @@ TEST(CApiMembers, tw_sparse_attention_problem) {
   test.sets("lse_strides.head", [](auto& c) { c.lse_strides.head = 1030; }, [](const auto& p) { return p.lse_strides.head == 1030; });
   test.sets("kernel", [](auto& c) { c.kernel = "sentinel 31"; }, [](const auto& p) { return p.kernel == "sentinel 31"; });
   test.sets("positive_empty_lse", [](auto& c) { c.positive_empty_lse = 1; }, [](const auto& p) { return p.positive_empty_lse == true; });
+  test.sets("head_dim", [](auto& c) { c.head_dim = 1033; }, [](const auto& p) { return p.head_dim == 1033; });
 }
 
 TEST(CApiMembers, tw_sparse_list_arguments) {

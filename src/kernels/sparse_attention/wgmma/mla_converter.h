@@ -1,0 +1,206 @@
+// Rows of 576 numbers on their way to tiles of bf16.
+#pragma once
+
+#include "kernels/sparse_attention/placed_scale.h"
+#include "kernels/sparse_attention/wgmma/converter_base.h"
+#include "kernels/sparse_attention/wgmma/mla_tail.h"
+#include "ptx/prefetch.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+/// Columns from 512 on come with those from 256 on, in eight lanes a row.
+template <KvFormat Format, int Half, int Ctas>
+class SparseTailConverter : public SparseConverterBase<SparseRows576, Format, Half, Ctas, 8> {
+  using Base = SparseConverterBase<SparseRows576, Format, Half, Ctas, 8>;
+
+ public:
+  using Base::Base;
+
+ protected:
+  /// Bytes from `first` on of the rows that were found, into the second cache: the stage that they
+  /// go to is not free yet, and copies from there are short enough to be hidden.
+  __device__ void prefetch(int first, int bytes) const {
+    const auto part = static_cast<int>(threadIdx.x % 8);
+#pragma unroll
+    for (int i = 0; i < Base::Entries::kShares; ++i)
+      if (part * 128 < bytes)
+        ptx::prefetch_global_L2(this->entries_.sources[i].data + first + part * 128);
+  }
+
+  /// Starts to copy columns from 512 on of the rows that were found, when there is room: eight
+  /// lanes a row.
+  __device__ void copy_tail() const {
+    Ring<1>(this->shared_.tail.ring).wait_empty(tail_at_);
+    const std::uint32_t row = threadIdx.x % 32 / 8, chunk = threadIdx.x % 8;
+    const std::uint32_t to = ptx::shared_address(tail_rows());
+#pragma unroll
+    for (int i = 0; i < Base::Entries::kShares; ++i) {
+      const std::uint32_t line = row + i * Base::Entries::kRowsAtOnce;
+      ptx::cp_async_cg_shared_global_16(
+          to + line * kBoxRowBytes + chunk_in_line(line % 8, chunk),
+          this->entries_.sources[i].data + kv_plain_bytes(Format) + chunk * 16, 16);
+    }
+    ptx::cp_async_commit_group();
+  }
+  /// The tail is there.
+  __device__ void publish_tail() {
+    const std::uint32_t full = Ring<1>(this->shared_.tail.ring).full(tail_at_);
+    if constexpr (Ctas == 1) {
+      publish_to_products(full);
+    } else {
+      ptx::fence_proxy_async_shared_cta();
+      __syncwarp();
+      constexpr std::uint32_t kBytes = Base::kRows * kBoxRowBytes;
+      if (threadIdx.x % 32 == 0) {
+        ptx::mbarrier_arrive_expect_tx(full, kBytes);
+        const std::uint32_t peer = ptx::cluster_ctarank() ^ 1;
+        const std::uint32_t from = ptx::shared_address(tail_rows());
+        ptx::cp_async_bulk_shared_cluster_shared_cta(ptx::mapa_shared_cluster(from, peer), from,
+                                                     kBytes, ptx::mapa_shared_cluster(full, peer));
+      }
+    }
+    tail_at_.advance();
+  }
+
+ private:
+  __device__ std::uint8_t* tail_rows() const {
+    return this->shared_.tail.keys + this->first_row_ * kBoxRowBytes;
+  }
+
+  RingPosition<1> tail_at_;
+};
+
+template <int Half, int Ctas>
+class SparseConverter<KvFormat::kBf16Mla, Half, Ctas>
+    : SparseTailConverter<KvFormat::kBf16Mla, Half, Ctas> {
+  using Base = SparseTailConverter<KvFormat::kBf16Mla, Half, Ctas>;
+
+ public:
+  using Base::Base;
+
+  __device__ void run() {
+    this->entries_.read();
+    while (this->entries_.find()) {
+      this->prefetch(Half * 512, 512 + Half * 128);
+      this->entries_.read();
+      this->ring().wait_empty(this->at_);
+      this->store_valid(this->entries_.valid);
+      this->copy_boxes();
+      if constexpr (Half == 1) this->copy_tail();
+      ptx::cp_async_wait_group<Half>();
+      this->publish();
+      if constexpr (Half == 1) {
+        ptx::cp_async_wait_group<0>();
+        this->publish_tail();
+      }
+    }
+  }
+};
+
+/// Records of 656 bytes, 4 of them (a share of the warp's) at a time, eight lanes each: as
+/// SparseConverter of 8-bit rows, but with half of its room. What is on its way is therefore less,
+/// and comes from the second cache, where a block's rows are asked for a block ahead.
+template <int Half, int Ctas>
+class SparseConverter<KvFormat::kFp8Mla, Half, Ctas>
+    : SparseTailConverter<KvFormat::kFp8Mla, Half, Ctas> {
+  using Base = SparseTailConverter<KvFormat::kFp8Mla, Half, Ctas>;
+  static constexpr int kShares = Base::Entries::kShares, kRows = Base::Entries::kRowsAtOnce;
+  static constexpr int kPart = Half * 256;  ///< its first byte in a record
+  static constexpr int kScales = kKvFp8MlaScales + Half * 8;
+
+ public:
+  using Base::Base;
+
+  __device__ void run() {
+    this->entries_.read();
+    copy(0);
+    while (has_block_) convert();
+    ptx::cp_async_wait_group<0>();
+  }
+
+ private:
+  __device__ SparseRows576::Raw& raw() const {
+    return this->shared_.raw[threadIdx.x / 32 % kSparseConverters];
+  }
+
+  /// Starts to copy the parts of the rows of share `number`, counted through all blocks.
+  __device__ void copy(int number) {
+    if (number % kShares == 0) {
+      has_block_ = this->entries_.find();
+      this->prefetch(kPart, Half == 0 ? 256 : kv_row_bytes(KvFormat::kFp8Mla) - kPart);
+      this->entries_.read();
+    }
+    const std::uint8_t* const row = this->entries_.sources[number % kShares].data;
+    const std::uint32_t to = ptx::shared_address(raw().rows[row_]) + lane_ * 16;
+    const std::uint8_t* const from = row + kPart + lane_ * 16;
+#pragma unroll
+    for (int i = 0; i < 256; i += 128) ptx::cp_async_cg_shared_global_16(to + i, from + i, 16);
+    if (lane_ < 2)
+      ptx::cp_async_ca_shared_global_4(ptx::shared_address(raw().scales[row_]) + lane_ * 4,
+                                       row + kScales + lane_ * 4, 4);
+    ptx::cp_async_commit_group();
+  }
+  /// The share that was copied to registers. Then its bytes are not read any more.
+  __device__ void take(uint4 (&codes)[2], float2& scales) const {
+    ptx::cp_async_wait_group<0>();
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      codes[i] = *reinterpret_cast<const uint4*>(raw().rows[row_] + i * 128 + lane_ * 16);
+    scales = *reinterpret_cast<const float2*>(raw().scales[row_]);
+    __syncwarp();
+  }
+
+  /// The block at hand, of which the first share is on its way.
+  __device__ void convert() {
+    const std::uint32_t valid = this->entries_.valid;
+#pragma unroll
+    for (int i = 0; i < kShares; ++i) {
+      uint4 codes[2];
+      float2 scales;
+      take(codes, scales);
+      if constexpr (Half == 1) {
+        if (i == kShares - 1) this->copy_tail();
+      }
+      copy(i + 1);
+      if (i == 0) {
+        this->ring().wait_empty(this->at_);
+        this->store_valid(valid);
+      }
+      decode(i, 0, codes[0], scales.x);
+      decode(i, 1, codes[1], scales.y);
+    }
+    this->publish();
+    if constexpr (Half == 1) {
+      ptx::cp_async_wait_group<1>();  // the tail is there, not the share behind it
+      this->publish_tail();
+    }
+  }
+
+  /// A lane's 16 numbers of block `block` of 128: a quarter of one of its two boxes. The lanes of
+  /// the second box write their second chunk first, so that eight lanes write to all banks at once.
+  __device__ void decode(int share, int block, const uint4& codes, float scale) const {
+    const PlacedScale factors(scale);
+    const bool is_large = __any_sync(0xffffffffu, factors.has_rest());
+    const std::uint32_t line = row_ + static_cast<std::uint32_t>(share * kRows);
+    const std::uint32_t is_second = lane_ / 4, chunk = lane_ % 4 * 2 + is_second;
+    std::uint8_t* const to = this->rows() + line * kBoxRowBytes +
+                             (2 * static_cast<std::uint32_t>(block) + is_second) * kSparseBoxBytes;
+#pragma unroll
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      std::uint32_t words[4];
+      const bool is_low = is_second == i;
+      factors.decode(words, {is_low ? codes.x : codes.z, is_low ? codes.y : codes.w});
+      if (is_large) factors.enlarge(words);
+      *reinterpret_cast<uint4*>(to + chunk_in_line(line % 8, chunk ^ i)) =
+          make_uint4(words[0], words[1], words[2], words[3]);
+    }
+  }
+
+  std::uint32_t row_ = threadIdx.x % 32 / 8, lane_ = threadIdx.x % 8;
+  bool has_block_ = false;
+};
+
+}  // namespace tilewright::tile
