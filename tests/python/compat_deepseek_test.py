@@ -1,6 +1,7 @@
 """The interfaces of FlashMLA and DeepGEMM on our kernels: results, refusals, schedules that serve again."""
 
 import inspect
+import math
 import sys
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import tilewright  # noqa: E402
+import tilewright.torch as tt  # noqa: E402
 import torch_reference as reference  # noqa: E402
 from tilewright import compat  # noqa: E402
 from tilewright.compat import deep_gemm, flash_mla  # noqa: E402
@@ -129,7 +131,9 @@ def test_prefill(has_lengths):
 
 
 @pytest.mark.parametrize("change, field", [
-    ({"q": torch.zeros(2, 3, 8, 576, dtype=torch.bfloat16)}, "q.shape[-1]"),
+    ({"q": torch.zeros(2, 3, 8, 320, dtype=torch.bfloat16)}, "q.shape[-1]"),
+    ({"q": torch.zeros(2, 3, 8, 576, dtype=torch.bfloat16)}, "k_cache"),
+    ({"q": torch.zeros(2, 3, 8, 576, dtype=torch.bfloat16), "indices": None}, "is_fp8_kvcache"),
     ({"head_dim_v": 256}, "head_dim_v"),
     ({"indices": None}, "indices"),
     ({"causal": True}, "causal"),
@@ -150,12 +154,130 @@ def test_decode_refusals(change, field):
 
 def test_prefill_refusals():
     with pytest.raises(tilewright.Unsupported, match="heads of 512"):
-        flash_mla.flash_mla_sparse_fwd(bf16(2, 8, 576), bf16(9, 1, 576), lists(2, 1, 4, rows=9), 1.0)
+        flash_mla.flash_mla_sparse_fwd(bf16(2, 8, 320), bf16(9, 1, 320), lists(2, 1, 4, rows=9), 1.0)
+    with pytest.raises(tilewright.Unsupported, match="kv.shape.-1. = 512: rows of 576, as q"):
+        flash_mla.flash_mla_sparse_fwd(bf16(2, 8, 576), bf16(9, 1, 512), lists(2, 1, 4, rows=9), 1.0)
     with pytest.raises(tilewright.Unsupported, match="one head of keys"):
         flash_mla.flash_mla_sparse_fwd(bf16(2, 8, 512), bf16(9, 2, 512), lists(2, 1, 4, rows=9), 1.0)
     with pytest.raises(tilewright.Unsupported, match="indexer_topk = 512: there is no second lse"):
         flash_mla.flash_mla_sparse_fwd(bf16(2, 8, 512), bf16(9, 1, 512), lists(2, 1, 4, rows=9), 1.0,
                                        indexer_topk=512)
+
+
+def records(pages, slots, seed):
+    """A cache of V3.2's records of 656 bytes, and its rows in float64."""
+    codes = (bf16(pages, slots, 512, seed=seed).float() / 4).to(torch.float8_e4m3fn)
+    scales = torch.rand(pages, slots, 4, generator=torch.Generator().manual_seed(seed)).to(place()) + 0.1
+    rope = bf16(pages, slots, 64, seed=seed + 1)
+    parts = [x.contiguous().view(torch.uint8) for x in (codes, scales, rope)]
+    numbers = (codes.double() * scales.double().repeat_interleave(128, -1)).to(torch.bfloat16)
+    return torch.cat(parts, -1).view(pages, slots, 1, 656), torch.cat((numbers, rope), -1).double().view(-1, 576)
+
+
+# 8e-3: outputs below 2 are rounded to 8 bits, and so are weights.
+@pytest.mark.parametrize("heads", [8, 64, 128])
+def test_decode_over_rows_of_576(heads):
+    batch, tokens = (2, 3) if heads == 8 else (1, 2)
+    q = bf16(batch, tokens, heads, 576) / 4
+    cache, rows = records(6, 9, 1)
+    extra, extra_rows = records(3, 5, 3)
+    indices, more = lists(batch, tokens, 12, rows=54), lists(batch, tokens, 70, rows=15, seed=1)
+    indices[0, 0], lengths = -1, i32([70, 0][:batch])
+    more[0, 0] = 99
+    seen = (torch.arange(70, device=place()) < lengths[:, None, None]) & (more >= 0) & (more < 15)
+    shown = torch.cat((torch.where(indices < 54, indices, -1), torch.where(seen, more + 54, -1)), -1)
+    sink = torch.randn(heads, device=place())
+    out, lse, _ = reference.sparse(q, torch.cat((rows, extra_rows)), shown, sink, 0.03)
+    lse = torch.where(lse == -torch.inf, torch.inf, lse)
+    schedule, _ = flash_mla.get_mla_metadata()
+    for _ in range(2):
+        found = flash_mla.flash_mla_with_kvcache(
+            q, cache, None, None, 512, schedule, softmax_scale=0.03, is_fp8_kvcache=True, indices=indices,
+            attn_sink=sink, extra_k_cache=extra, extra_indices_in_kvcache=more, extra_topk_length=lengths)
+        close(found[0], out, 8e-3)
+        close(found[1], lse.transpose(1, 2), 1e-5)
+
+
+def test_prefill_over_rows_of_576():
+    q, kv, indices = bf16(5, 64, 576) / 4, bf16(33, 1, 576, seed=1) / 4, lists(5, 1, 24, rows=33)
+    lengths = i32([0, 24, 7, 12, 3])
+    shown = torch.where(torch.arange(24, device=place()) < lengths[:, None], indices[:, 0], -1)
+    found = flash_mla.flash_mla_sparse_fwd(q, kv, indices, 0.05, topk_length=lengths)
+    out, lse, largest = reference.sparse(q[None], kv[:, 0], shown[None], None, 0.05)
+    lse = torch.where(lse == -torch.inf, torch.inf, lse)
+    for one, other, limit in zip(found, (out[0], largest[0], lse[0]), (8e-3, 1e-5, 1e-5), strict=True):
+        close(one, other, limit)
+
+
+def paged_case(heads, tokens, lengths, causal):
+    """A cache whose unused slots are NaN, its table, and what attention over all keys of it gives."""
+    batch, page, blocks = len(lengths), 64, 3
+    q = bf16(batch, tokens, heads, 576) / 4
+    cache = torch.full((batch * blocks + 1, page, 1, 576), math.nan, dtype=torch.bfloat16, device=place())
+    order = torch.randperm(batch * blocks + 1, generator=torch.Generator().manual_seed(1))[: batch * blocks]
+    table = order.int().view(batch, blocks).to(place())
+    shown = torch.full((batch, tokens, blocks * page), -1, device=place())
+    for b, length in enumerate(lengths):
+        slots = (table[b, :, None] * page + torch.arange(page, device=place())).flatten()
+        cache.view(-1, 576)[slots[:length].long()] = bf16(length, 576, seed=b) / 4
+        for i in range(tokens):
+            count = max(0, length - tokens + 1 + i) if causal else length
+            shown[b, i, :count] = slots[:count]
+    return q, cache, table, reference.sparse(q, cache.view(-1, 576).nan_to_num(0), shown, None, 0.05)
+
+
+@pytest.mark.parametrize("heads, tokens, lengths, causal", [
+    (16, 1, [130, 0, 64], True), (16, 3, [2, 65], True), (128, 2, [190], False)])
+def test_all_keys_of_pages(heads, tokens, lengths, causal):
+    q, cache, table, (out, lse, _) = paged_case(heads, tokens, lengths, causal)
+    found = tt.mla_decode(q, cache, table, i32(lengths), causal=causal, scale=0.05, return_lse=True)
+    close(found[0], out, 8e-3)
+    close(found[1], lse, 1e-5)
+    schedule, _ = flash_mla.get_mla_metadata()
+    again = flash_mla.flash_mla_with_kvcache(q, cache, table, i32(lengths), 512, schedule, None, 0.05, causal)
+    assert torch.equal(again[0], found[0]) and schedule.have_initialized
+    close(again[1], torch.where(lse == -torch.inf, torch.inf, lse).transpose(1, 2), 1e-5)
+
+
+def test_lists_of_all_keys():
+    table = torch.tensor([[3, 1], [0, 2]], dtype=torch.int32, device=place())
+    lists_of = torch.ops.tilewright.mla_lists
+    for causal, counts in ((True, [[0, 1], [4, 5]]), (False, [[1, 1], [5, 5]])):
+        indices, visible = lists_of(table, i32([1, 5]), 2, 3, 4, causal)
+        assert visible.tolist() == counts and indices.shape == (2, 2, 6)
+        for b, slots in enumerate([[9, 10, 11, 3, 4, 5], [0, 1, 2, 6, 7, 8]]):
+            for i, count in enumerate(counts[b]):
+                assert indices[b, i].tolist() == slots[:count] + [-1] * (6 - count)
+    if place() == "cpu":
+        torch.library.opcheck(lists_of.default, (table, i32([1, 5]), 2, 3, 4, True))
+    with pytest.raises(tilewright.InvalidArgument, match=r"page_table int64.*expected int32 .2, blocks."):
+        lists_of(table.long(), i32([1, 5]), 2, 3, 4, True)
+    with pytest.raises(tilewright.InvalidArgument, match="page_size=0"):
+        lists_of(table, i32([1, 5]), 2, 0, 4, True)
+
+
+def test_refusals_of_all_keys():
+    q, cache, table, _ = paged_case(8, 1, [5], True)
+    schedule, _ = flash_mla.get_mla_metadata()
+
+    def refused(match, q=q, cache=cache, table=table, lengths=i32([5]), is_fp8=False, **given):
+        with pytest.raises(tilewright.Unsupported, match=match):
+            flash_mla.flash_mla_with_kvcache(q, cache, table, lengths, 512, schedule, None, 0.05, True, is_fp8,
+                                             **given)
+
+    refused("block_table = None: without indices", table=None)
+    refused("cache_seqlens = None: without indices", lengths=None)
+    refused("FP8 rows are read through lists", is_fp8=True)
+    refused("bfloat16 .pages, page_size, 1, 576.", cache=cache.half())
+    refused("indices = None: there are no lists", topk_length=i32([5]))
+    refused("DeepSeek-V3's, with heads of 576", q=bf16(1, 1, 8, 512))
+    with pytest.raises(tilewright.InvalidArgument, match="page_table"):
+        tt.mla_decode(q, cache, table.long(), i32([5]))
+    with pytest.raises(tilewright.InvalidArgument, match="expected bfloat16 rows of 576, or .* 656"):
+        tt.sparse_attention(q, bf16(9, 512), lists(1, 1, 4, rows=9))
+    with pytest.raises(tilewright.InvalidArgument, match="head_dim = 100"):
+        tilewright.SparseAttention(tilewright.Device("plan:h200"), heads=8, head_dim=100,
+                                   window={"cache": {"num_pages": 1}, "topk": 4})
 
 
 @pytest.mark.parametrize("m, n, k", [(5, 160, 192), (3, 256, 384), (33, 128, 128)])

@@ -44,7 +44,8 @@ def decode(q, k, v, lengths, **options):
 
 
 def sparse(q, rows, indices, sink=None, scale=512**-0.5):
-    """out, lse, largest logits of q [b, s, h, 512] over rows [n, 512] named by indices [b, s, k]."""
+    """out, lse, largest logits of q [b, s, h, d] over rows [n, d] named by indices [b, s, k]; values are the first
+    512 numbers of a row."""
     is_row = (indices >= 0) & (indices < rows.shape[0])
     x = rows.double()[indices.clamp(0, rows.shape[0] - 1).long()].masked_fill(~is_row[..., None], 0)
     s = torch.einsum("bshd,bskd->bshk", q.double(), x) * scale
@@ -52,7 +53,7 @@ def sparse(q, rows, indices, sink=None, scale=512**-0.5):
     lse = s.logsumexp(-1)
     below = lse if sink is None else torch.logaddexp(lse, sink.double().expand_as(lse))
     weights = torch.exp(s - below[..., None]).nan_to_num(0)
-    out = torch.einsum("bshk,bskd->bshd", weights, x)
+    out = torch.einsum("bshk,bskd->bshd", weights, x[..., :512])
     return out, lse, s.amax(-1)
 
 

@@ -1,4 +1,4 @@
-"""FlashMLA's interface on Tilewright's kernels: DeepSeek-V4's sparse attention."""
+"""FlashMLA's interface on Tilewright's kernels: attention of DeepSeek-V4, V3.2 and V3."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from torch import Tensor
 from torch.compiler import is_compiling
 
 from tilewright import Reason
-from tilewright.torch._context import Way, empty_as, known_calls, places_of, signature
-from tilewright.torch._sparse import attend, sparse_attention_scheduled
+from tilewright.torch._context import Way, known_calls, places_of, signature
+from tilewright.torch._mla import key_lists
+from tilewright.torch._sparse import HEAD_DIM, MLA_DIM, attend, empty_out, sparse_attention_scheduled
 
 from ._common import count, packed, reason, refuse, shape_of
 
@@ -24,8 +25,12 @@ __all__ = [
     "get_mla_metadata",
 ]
 
-HEAD_DIM = 512
 MAX_HEADS = 128
+#: Bytes of an FP8 row by the size of a head of q.
+_ROWS = {
+    HEAD_DIM: (584, "448 e4m3, 64 bfloat16 and 8 of scales"),
+    MLA_DIM: (656, "512 e4m3, 16 of scales and 64 bfloat16"),
+}
 _STATE = "_tilewright_schedule"
 
 
@@ -83,7 +88,9 @@ def flash_mla_with_kvcache(
     out: Tensor | None = None,
     enable_batch_invariant: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """q [b, s, heads, 512] over FP8 rows that lists name: out like q, lse [b, heads, s].
+    """q [b, s, heads, 512 or 576] over FP8 rows that lists name: out [b, s, heads, 512], lse [b, heads, s].
+
+    Without indices q of 576 over all keys of a paged cache, bfloat16 [pages, page_size, 1, 576].
 
     tile_scheduler_metadata may serve again as long as shapes and the values of lengths stay.
     `enable_batch_invariant` makes a schedule for every call.
@@ -101,6 +108,9 @@ def flash_mla_with_kvcache(
     reasons = decode_reasons(
         q, k_cache, head_dim_v, causal=causal, is_fp8_kvcache=is_fp8_kvcache, indices=indices
     )
+    if indices is None and not reasons:
+        lists_given = (extra_k_cache, extra_indices_in_kvcache, topk_length, extra_topk_length)
+        reasons += _dense_reasons(block_table, cache_seqlens, lists_given)
     if reasons:
         refuse("flash_mla_with_kvcache", reasons)
     if not hasattr(tile_scheduler_metadata, "have_initialized"):
@@ -108,6 +118,10 @@ def flash_mla_with_kvcache(
             f"tile_scheduler_metadata is {type(tile_scheduler_metadata).__name__}: expected what "
             "get_mla_metadata() returns first"
         )
+    if indices is None:
+        tile_scheduler_metadata.have_initialized = True
+        operands = (q, k_cache, block_table, cache_seqlens)
+        return _dense(*operands, softmax_scale, causal, attn_sink, out)
     lists = (_lists(indices), packed(topk_length))
     second = (extra_k_cache, _lists(extra_indices_in_kvcache), packed(extra_topk_length))
     inputs = (_rows(q), k_cache, *lists, *second, packed(attn_sink))
@@ -115,7 +129,7 @@ def flash_mla_with_kvcache(
         given = (*inputs, out, None, None, True, False, softmax_scale, "auto")
         done, lse = attend(given, positive_empty_lse=True)
         return done, lse.transpose(1, 2)
-    out = empty_as(q) if out is None else out
+    out = empty_out(q) if out is None else out
     lse = q.new_empty(q.shape[:3], dtype=torch.float32)
     schedule = _schedule(tile_scheduler_metadata, inputs)
     way = Way(_decode_calls, known, _DECODE) if known else None
@@ -124,6 +138,26 @@ def flash_mla_with_kvcache(
     )
     tile_scheduler_metadata.have_initialized = True
     return out, lse.transpose(1, 2)
+
+
+def _dense(
+    q: Tensor,
+    k_cache: Tensor,
+    block_table: Any,
+    cache_seqlens: Any,
+    scale: float | None,
+    causal: bool,
+    sink: Tensor | None,
+    out: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """All keys of each sequence, which the device lists anew for every call."""
+    q = _rows(q)
+    lengths: Any = packed(cache_seqlens)
+    indices, visible = key_lists(q, k_cache, block_table, lengths, causal)
+    inputs = (q, k_cache, indices, visible, None, None, None, packed(sink))
+    given = (*inputs, out, None, None, True, False, scale, "auto")
+    done, lse = attend(given, positive_empty_lse=True)
+    return done, lse.transpose(1, 2)
 
 
 def flash_mla_sparse_fwd(
@@ -137,7 +171,7 @@ def flash_mla_sparse_fwd(
     indexer_topk: int = 0,
     out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """q [s, heads, 512] over rows [rows, 1, 512]: out, largest logits and lse [s, heads]."""
+    """q [s, heads, d] over rows [rows, 1, d], d 512 or 576: out, largest logits and lse [s, heads]."""
     reasons = prefill_reasons(q, kv, d_v, indexer_topk)
     if reasons:
         refuse("flash_mla_sparse_fwd", reasons)
@@ -161,20 +195,50 @@ def decode_reasons(
     """Why flash_mla_with_kvcache cannot do a call; empty if it can."""
     reasons = _shape_reasons(q, head_dim_v)
     if indices is None:
-        rule = "attention over all keys of a cache (DeepSeek-V3) has no kernel"
-        fix = "pass indices; attention_decode has head sizes 64, 128 and 256"
-        reasons.append(reason("indices", None, rule, fix))
-    elif causal:
+        return reasons + _all_keys_reasons(q, k_cache, is_fp8_kvcache)
+    if causal:
         rule = "lists say what a query sees"
         reasons.append(reason("causal", causal, rule, "causal=False"))
+    size, parts = _ROWS.get(q.shape[-1], (k_cache.shape[-1], ""))
     if not is_fp8_kvcache:
-        rule = "rows of a cache are FP8"
+        rule = "rows of a cache that lists name are FP8"
         fix = "is_fp8_kvcache=True, or flash_mla_sparse_fwd for bfloat16 rows"
         reasons.append(reason("is_fp8_kvcache", is_fp8_kvcache, rule, fix))
-    elif indices is not None and q.shape[-1] == HEAD_DIM and k_cache.shape[-1] != 584:
-        rule = "rows are 584 bytes, 448 e4m3, 64 bfloat16 and 8 of scales"
+    elif k_cache.shape[-1] != size:
+        rule = f"rows are {size} bytes, {parts}"
         fix = "write the cache in that layout"
         reasons.append(reason("k_cache", shape_of(k_cache), rule, fix))
+    return reasons
+
+
+def _all_keys_reasons(q: Tensor, k_cache: Tensor, is_fp8_kvcache: bool) -> list[Reason]:
+    """Of a call without indices."""
+    reasons = []
+    if q.shape[-1] == HEAD_DIM:
+        rule = "attention over all keys of a cache is DeepSeek-V3's, with heads of 576"
+        reasons.append(reason("indices", None, rule, "pass indices"))
+    elif is_fp8_kvcache:
+        rule = "FP8 rows are read through lists"
+        fix = "pass indices, or a bfloat16 cache and is_fp8_kvcache=False"
+        reasons.append(reason("is_fp8_kvcache", is_fp8_kvcache, rule, fix))
+    elif k_cache.dim() != 4 or k_cache.shape[2:] != (1, MLA_DIM) or k_cache.dtype != torch.bfloat16:
+        rule = "bfloat16 [pages, page_size, 1, 576]"
+        fix = "call it for each head of keys, in bfloat16"
+        reasons.append(reason("k_cache", shape_of(k_cache), rule, fix))
+    return reasons
+
+
+def _dense_reasons(
+    block_table: Tensor | None, cache_seqlens: Tensor | None, lists_given: tuple[Any, ...]
+) -> list[Reason]:
+    reasons = []
+    for name, given in (("block_table", block_table), ("cache_seqlens", cache_seqlens)):
+        if given is None:
+            rule = "without indices it says which keys a sequence has"
+            reasons.append(reason(name, None, rule, "pass it, or indices"))
+    if any(x is not None for x in lists_given):
+        rule = "there are no lists without indices"
+        reasons.append(reason("indices", None, rule, "pass indices, or no lengths and second cache"))
     return reasons
 
 
@@ -183,6 +247,9 @@ def prefill_reasons(
 ) -> list[Reason]:
     """Why flash_mla_sparse_fwd cannot do a call; empty if it can."""
     reasons = _shape_reasons(q, d_v)
+    if not reasons and kv.shape[-1] != q.shape[-1]:
+        rule = f"rows of {q.shape[-1]}, as q"
+        reasons.append(reason("kv.shape[-1]", kv.shape[-1], rule, "pass rows of the same size"))
     if kv.shape[-2] != 1:
         rule = "one head of keys"
         reasons.append(reason("kv.shape[-2]", kv.shape[-2], rule, "call it for each head"))
@@ -202,9 +269,10 @@ def can_implement(function: str, **arguments: Any) -> list[Reason]:
 
 def _shape_reasons(q: Tensor, width: int) -> list[Reason]:
     reasons = []
-    if q.shape[-1] != HEAD_DIM:
-        rule = "heads of 512, DeepSeek-V4's; those of 576 (V3, V3.2) have no kernel"
-        reasons.append(reason("q.shape[-1]", q.shape[-1], rule, "use a model with heads of 512"))
+    if q.shape[-1] not in _ROWS:
+        rule = "heads of 512, DeepSeek-V4's, or of 576, V3's and V3.2's"
+        fix = "use a model with such heads"
+        reasons.append(reason("q.shape[-1]", q.shape[-1], rule, fix))
     if width != HEAD_DIM:
         reasons.append(reason("head_dim_v", width, "values are the 512 of a row", "512"))
     if q.dtype != torch.bfloat16:

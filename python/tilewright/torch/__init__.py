@@ -9,6 +9,7 @@ from ._context import set_device
 from ._decode import attention_decode
 from ._linear import Linear
 from ._merge import mask_lists, merge_attention
+from ._mla import mla_decode
 from ._moe import Moe
 from ._paged import attention_paged
 from ._quantize import Quantized, quantize
@@ -26,6 +27,7 @@ __all__ = [
     "attention_varlen",
     "mask_lists",
     "merge_attention",
+    "mla_decode",
     "quantize",
     "set_device",
     "sparse_attention",

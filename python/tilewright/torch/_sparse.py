@@ -1,4 +1,4 @@
-"""DeepSeek-V4's attention over chosen rows of caches."""
+"""Attention of DeepSeek-V4 and V3.2 over chosen rows of caches."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ from ._context import (
 from ._ops import Done, define, known
 
 HEAD_DIM = 512
+#: Numbers of a row of DeepSeek-V3: the first HEAD_DIM are the value.
+MLA_DIM = 576
 #: Bytes of a row by the format of a cache; formats of one-byte elements are known by it.
-_ROW_BYTES = {584: "fp8", 384: "nvfp4"}
+_ROW_BYTES = {HEAD_DIM: {584: "fp8", 384: "nvfp4"}, MLA_DIM: {656: "fp8"}}
 _ONE_BYTE = (torch.float8_e4m3fn, torch.uint8, torch.int8)
 _INPUTS = (
     "Tensor q, Tensor cache, Tensor indices, Tensor? lengths, Tensor? extra_cache, "
@@ -57,19 +59,20 @@ def sparse_attention(
     return_max_logits: bool = False,
     kernel: str = "auto",
 ) -> Any:
-    """Attention of q, bfloat16 [b, s, heads, 512], over the rows that lists name.
+    """Attention of q, bfloat16 [b, s, heads, 512 or 576], over the rows that lists name.
 
     cache    bfloat16 [pages, page_size, 512] or [rows, 512]; FP8 [pages, page_size, 584] or NVFP4
              [pages, page_size, 384] of one-byte elements, whose pages may be padded; a dimension
-             of one head may stand before the last
+             of one head may stand before the last. DeepSeek-V3 and V3.2, q of 576: bfloat16 rows
+             of 576 or FP8 [pages, page_size, 656], of which the first 512 numbers are values
     indices  int32 [b, s, entries]: page * page_size + slot; negative ones, and those that no page
              holds, are skipped
     lengths  int32 [b] or [b, s]: entries of a list that count
     extra_*  a second list, of rows of a second cache of the same format
     sink     fp32 [heads]
 
-    Returns out, then the lse and the largest logit if wanted, fp32 [b, s, heads]. A query without
-    a row has out 0, and -inf as lse and as largest logit.
+    Returns out [b, s, heads, 512], then the lse and the largest logit if wanted, fp32 [b, s, heads].
+    A query without a row has out 0, and -inf as lse and as largest logit.
     """
     inputs = (q, cache, indices, lengths, extra_cache, extra_indices, extra_lengths, sink)
     given = (*inputs, out, None, None, return_lse, return_max_logits, scale, kernel)
@@ -99,7 +102,7 @@ def attend(given: tuple[Any, ...], positive_empty_lse: bool = False) -> Any:
     )
     direct = is_direct(q, cache, indices) and (sink is None or have_no_gradient(sink))
     if direct or out is not None:
-        out = empty_as(q) if out is None else out
+        out = empty_out(q) if out is None else out
         lse = _statistic(q, return_lse)
         max_logits = _statistic(q, return_max_logits)
         if direct:
@@ -145,6 +148,12 @@ def sparse_attention_scheduled(
     else:
         _sparse_out_op(*inputs, *options, out, lse, None, workspace, reuses)
     return workspace
+
+
+def empty_out(q: Tensor) -> Tensor:
+    """What a call without `out` returns."""
+    is_mla = q.shape[-1:] == (MLA_DIM,)
+    return q.new_empty((*q.shape[:-1], HEAD_DIM)) if is_mla else empty_as(q)
 
 
 def _statistic(q: Tensor, is_wanted: bool) -> Tensor | None:
@@ -238,6 +247,7 @@ def _entry(
         "lse_strides": None if statistic is None else _statistic_strides(statistic),
         "positive_empty_lse": positive_empty_lse,
         "kernel": kernel,
+        "head_dim": q.shape[3],
     }
     made: Entry = table.add(key, make(tilewright.SparseAttention, q.device, problem))
     return made
@@ -295,16 +305,18 @@ def _layout(name: str, q: Tensor, cache: Tensor) -> dict[str, Any]:
     if cache.dim() == 4:
         require(cache.shape[2] == 1, f"{text}: expected one head of keys")
         cache = cache.squeeze(2)
-    row = cache.shape[-1]
-    if cache.dtype == torch.bfloat16 and row == HEAD_DIM:
+    row, dims = cache.shape[-1], q.shape[-1]
+    if cache.dtype == torch.bfloat16 and row == dims:
         kind = "bf16"
     else:
+        kinds = _ROW_BYTES[dims]
+        known_rows = " or ".join(f"{size} ({name.upper()})" for size, name in kinds.items())
         require(
-            cache.dtype in _ONE_BYTE and row in _ROW_BYTES and cache.dim() == 3,
-            f"{text}: expected bfloat16 rows of 512, or pages of one-byte elements with 584 "
-            "(FP8) or 384 (NVFP4) a row",
+            cache.dtype in _ONE_BYTE and row in kinds and cache.dim() == 3,
+            f"{text}: expected bfloat16 rows of {dims}, or pages of one-byte elements with "
+            f"{known_rows} a row",
         )
-        kind = _ROW_BYTES[row]
+        kind = kinds[row]
     if cache.dim() == 2:
         cache = cache.unsqueeze(1)
     pages, page_size = cache.shape[:2]
@@ -325,15 +337,20 @@ def _check(
 ) -> None:
     text = describe("q", q)
     require(
-        q.dim() == 4 and q.shape[3] == HEAD_DIM and q.dtype == torch.bfloat16 and q.stride(3) == 1,
-        f"{text}: expected bfloat16 [batch, tokens, heads, 512], the last dimension contiguous",
+        q.dim() == 4
+        and q.shape[3] in _ROW_BYTES
+        and q.dtype == torch.bfloat16
+        and q.stride(3) == 1,
+        f"{text}: expected bfloat16 [batch, tokens, heads, 512 or 576], the last dimension "
+        "contiguous",
     )
     require(
-        out.shape == q.shape
+        tuple(out.shape) == (*q.shape[:3], HEAD_DIM)
         and out.dtype == q.dtype
         and out.device == q.device
         and out.stride(3) == 1,
-        f"{describe('out', out)}: expected the shape, dtype and device of {text}",
+        f"{describe('out', out)}: expected [batch, tokens, heads, 512] with the sizes, dtype and "
+        f"device of {text}",
     )
     require_operand("sink", sink, q, torch.float32, (q.shape[2],))
     shape = tuple(q.shape[:3])
@@ -368,7 +385,7 @@ def _sparse_fake(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
         q.new_empty(q.shape[:3] if is_wanted else (0,), dtype=torch.float32)
         for is_wanted in (return_lse, return_max_logits)
     )
-    return empty_as(q), lse, max_logits
+    return empty_out(q), lse, max_logits
 
 
 _sparse_op = define(

@@ -115,11 +115,11 @@ SparseKernelShape wgmma_shape(const SparseAttentionProblem& p) {
 // H200, 64 heads: 35.5 us for one query of ten blocks a group, 62.5 for two, 115.8 for four, 586
 // for one of 256 blocks; 128 heads: 94.4 for two queries of 18 blocks, 167 for four, 332 for eight.
 //
-// H100, rows of 576: 128 heads, 178 and 340 us for 62 and 124 blocks of records a group, 64 heads
-// 122 for 31; bf16 rows, 128 and 64 heads, 3987 for 2016 and 2361 for 1024.
+// Rows of 576: 128 heads, 179 and 342 us for 62 and 124 blocks of records a group, 64 heads 116 for
+// 31; bf16 rows, 128 and 64 heads, 4033 for 2016 and 2195 for 1024.
 SparseRates wgmma_rates(const device::DeviceInfo&, const SparseAttentionProblem& p) {
   const bool is_fp8 = sparse_format(p) == NumberFormat::kFp8;
-  const double of_mla = p.heads > 64 ? (is_fp8 ? 2.6 : 1.95) : (is_fp8 ? 3.4 : 2.25);
+  const double of_mla = p.heads > 64 ? (is_fp8 ? 2.6 : 1.95) : (is_fp8 ? 3.3 : 2.1);
   return {
       .block_us = is_mla(p) ? of_mla : 2.3, .piece_us = 3.7, .partial_us = 2.5, .launch_us = 8.5};
 }

@@ -50,7 +50,7 @@ def _decode() -> Iterator[Case]:
         reasons = flash_mla.can_implement(
             "flash_mla_with_kvcache",
             q=q,
-            k_cache=meta(1, raw.block_size, 1, 584, dtype=torch.uint8),
+            k_cache=meta(1, raw.block_size, 1, 584 if raw.d_qk == 512 else 656, dtype=torch.uint8),
             head_dim_v=raw.d_v,
             indices=meta(raw.b, raw.s_q, raw.topk, dtype=torch.int32),
         )

@@ -1,0 +1,129 @@
+"""DeepSeek-V3's attention over all keys of paged caches: lists of them, and attention over lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import tilewright
+
+from ._context import describe, device_of, expect_tensors, require, require_operand, signature, table
+from ._ops import Done, define
+from ._sparse import MLA_DIM, sparse_attention
+
+
+def mla_decode(
+    q: Tensor,
+    cache: Tensor,
+    page_table: Tensor,
+    lengths: Tensor,
+    *,
+    causal: bool = True,
+    scale: float | None = None,
+    out: Tensor | None = None,
+    return_lse: bool = False,
+) -> Any:
+    """Attention of q, bfloat16 [b, s, heads, 576], over the keys of each sequence; values are the first 512.
+
+    cache       bfloat16 [pages, page_size, 576]; a dimension of one head may stand before the last
+    page_table  int32 [b, blocks]: key j of a sequence is slot j % page_size of page
+                page_table[b, j / page_size]
+    lengths     int32 [b]: keys of a sequence, those of the s queries included
+    causal      query i sees keys up to lengths - s + i; otherwise every query sees all
+
+    Returns out [b, s, heads, 512], then the lse if wanted, fp32 [b, s, heads]. A query without a key has out 0
+    and -inf as lse. Lengths are read on the device, which lists the keys (4 bytes for each and query).
+    """
+    indices, visible = key_lists(q, cache, page_table, lengths, causal)
+    return sparse_attention(
+        q, cache, indices, lengths=visible, scale=scale, out=out, return_lse=return_lse
+    )
+
+
+def key_lists(
+    q: Tensor, cache: Tensor, page_table: Tensor, lengths: Tensor, causal: bool
+) -> tuple[Tensor, Tensor]:
+    """Lists of the keys that each query sees, and how many: int32 [b, s, blocks * page_size], [b, s]."""
+    expect_tensors("q cache page_table lengths", (q, cache, page_table, lengths), 4)
+    require(
+        q.dim() == 4 and q.shape[3] == MLA_DIM and q.dtype == torch.bfloat16,
+        f"{describe('q', q)}: expected bfloat16 [batch, tokens, heads, {MLA_DIM}]",
+    )
+    require(
+        cache.dim() in (3, 4) and cache.shape[-1] == MLA_DIM and cache.dtype == torch.bfloat16,
+        f"{describe('cache', cache)}: expected bfloat16 [pages, page_size, {MLA_DIM}]",
+    )
+    batch, tokens = q.shape[:2]
+    require_operand("lengths", lengths, q, torch.int32, (batch,))
+    found: tuple[Tensor, Tensor]
+    found = _lists_op(page_table, lengths, tokens, cache.shape[1], cache.shape[0], causal)
+    return found
+
+
+def _check(page_table: Tensor, lengths: Tensor, tokens: int, page_size: int, pages: int) -> None:
+    require(
+        lengths.layout == torch.strided and lengths.dim() == 1 and lengths.dtype == torch.int32,
+        f"{describe('lengths', lengths)}: expected int32 [batch]",
+    )
+    batch, device = lengths.shape[0], lengths.device
+    require(
+        page_table.layout == torch.strided
+        and page_table.dim() == 2
+        and page_table.shape[0] == batch
+        and page_table.dtype == torch.int32
+        and page_table.device == device
+        and page_table.stride(1) == 1,
+        f"{describe('page_table', page_table)}: expected int32 [{batch}, blocks] on {device}, rows contiguous",
+    )
+    sizes = f"tokens={tokens}, page_size={page_size}, pages={pages}"
+    require(tokens >= 0 and page_size >= 1 and pages >= 0, f"{sizes}: expected sizes, page_size from 1 on")
+
+
+def _lists(
+    page_table: Tensor, lengths: Tensor, tokens: int, page_size: int, pages: int, causal: bool
+) -> Done:
+    _check(page_table, lengths, tokens, page_size, pages)
+    indices, visible = _lists_fake(page_table, lengths, tokens, page_size, pages, causal)
+    if indices.numel() == 0:
+        return (indices, visible.zero_()), None
+    # Each query is a sequence of its own: one before the first key of its sequence sees nothing, those behind do.
+    last = lengths[:, None] - 1
+    if causal and tokens > 1:
+        last = last + torch.arange(1 - tokens, 1, dtype=torch.int32, device=lengths.device)
+    last = last.expand(-1, tokens).reshape(-1).contiguous()
+    if tokens > 1:
+        page_table = page_table.repeat_interleave(tokens, 0)
+    key = ("mla_lists", signature(page_table), tokens, page_size, pages)
+    cache: Any = table.get(key)
+    if cache is None:
+        layout: dict[str, Any] = {"format": "bf16", "page_size": page_size, "num_pages": pages}
+        cache = table.add(key, tilewright.KvCache(device_of(lengths.device), **layout))
+    cache.list(
+        kind="entries",
+        tokens=visible.numel(),
+        sequences={"batch": visible.numel(), "q_len": 1, "starts": last},
+        table={"pages": page_table, "blocks": page_table.shape[1], "stride": page_table.stride(0)},
+        ratio=1,
+        list_len=indices.shape[2],
+        lists=indices,
+        lengths=visible,
+    )
+    return (indices, visible), None
+
+
+def _lists_fake(
+    page_table: Tensor, lengths: Tensor, tokens: int, page_size: int, pages: int, causal: bool
+) -> tuple[Tensor, Tensor]:
+    batch, blocks = page_table.shape
+    indices = torch.empty((batch, tokens, blocks * page_size), dtype=torch.int32, device=lengths.device)
+    return indices, torch.empty((batch, tokens), dtype=torch.int32, device=lengths.device)
+
+
+_lists_op = define(
+    "mla_lists",
+    "(Tensor page_table, Tensor lengths, int tokens, int page_size, int pages, bool causal) -> (Tensor, Tensor)",
+    _lists,
+    _lists_fake,
+)
