@@ -5,7 +5,8 @@
     tilewright ladder --peers peers.json
 
 Needs torch with CUDA and the Python package (./run builds it). Measured are torch's cuDNN and flash backends,
-Tilewright through the package, and FlashAttention-3 if --fa3 names a shared library of yours:
+Tilewright through the package, and FlashAttention-3 if --fa3 names a shared library of yours (not for values of
+another width, as --head-dims 192:128 has):
 
     typedef struct fa3_args {
       const void *q, *k, *v;               // device, [batch, heads, rows, head_dim], contiguous
@@ -137,7 +138,8 @@ def prepare(torch, package, shape, q, k, v, out, lse, kernel, fp8=None):
             del problem["v_strides"]
             problem["fp8"]["v_layout"] = "columns"
     op = package.Attention(package.Device(peer_run.DEVICE), causal=shape["causal"], batch=batch, heads=heads,
-                           kv_heads=k.shape[1], q_len=rows, kv_len=k.shape[2], head_dim=dim, has_lse=True,
+                           kv_heads=k.shape[1], q_len=rows, kv_len=k.shape[2], head_dim=dim,
+                           value_dim=out.shape[3], has_lse=True,
                            kernel=kernel, dtype=DTYPES[str(q.dtype).removeprefix("torch.")], **problem)
     given["workspace"] = peer_run.workspace_of(torch, op, q)
     return lambda: op.run(**given), op.plan.kernel, op.plan.text
@@ -186,7 +188,7 @@ def runners(torch, args, package, fa3, shape, q, k, v):
     add_torch("cudnn", SDPBackend.CUDNN_ATTENTION, f"cuDNN {torch.backends.cudnn.version()} (torch {version})")
     add_torch("flash", SDPBackend.FLASH_ATTENTION, f"torch {version}, flash backend")
     lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
-    if fa3 is not None:
+    if fa3 is not None and v.shape[3] == q.shape[3]:
         fa3_result = torch.empty_like(q)
         arguments = Fa3Arguments(q.data_ptr(), k.data_ptr(), v.data_ptr(), fa3_result.data_ptr(), lse.data_ptr(),
                                  q.shape[0], q.shape[1], q.shape[2], k.shape[2], q.shape[3], int(causal),
@@ -201,7 +203,7 @@ def runners(torch, args, package, fa3, shape, q, k, v):
         run_fa3.keep = lse
         found["fa3"] = (f"FlashAttention-3, {pathlib.Path(args.fa3).name}", "", run_fa3, None)
     for kernel in args.kernels if package is not None else []:
-        result = torch.empty_like(q)
+        result = torch.full((*q.shape[:3], v.shape[3]), math.nan, dtype=q.dtype, device=q.device)
         try:
             run, name, plan = prepare(torch, package, shape, q, k, v, result, lse, kernel)
         except package.Error as refusal:
@@ -298,12 +300,13 @@ def visible(rows, causal):
 
 
 def run_shape(torch, args, package, fa3, shape):
-    n, dim = shape["n"], shape["head_dim"]
-    batch, heads = max(args.tokens // n, 1), max(args.hidden // dim, 1)
+    n, dim, value_dim = shape["n"], shape["head_dim"], shape["value_dim"]
+    batch, heads = max(args.tokens // n, 1), args.heads or max(args.hidden // dim, 1)
     kv_heads = max(heads // args.group, 1)
     dtype = torch.float16 if args.dtype == "f16" else torch.bfloat16
-    torch.manual_seed(1)
-    q, k, v = (draw(torch, args.inputs, (batch, h, n, dim)).to(dtype) for h in (heads, kv_heads, kv_heads))
+    torch.manual_seed(args.seed)
+    q, k, v = (draw(torch, args.inputs, (batch, h, n, columns)).to(dtype)
+               for h, columns in ((heads, dim), (kv_heads, dim), (kv_heads, value_dim)))
     if args.dtype == "e4m3":
         operands = {"head": [Rounded(torch, x, kv_heads) for x in (q, k, v)]}
         if args.all_forms:
@@ -326,16 +329,17 @@ def run_shape(torch, args, package, fa3, shape):
     before = peer_run.clocks()
     times = measure(torch, args, found)
     after = peer_run.clocks()
-    flops = 4 * dim * batch * heads * visible(n, shape["causal"])
+    flops = 2 * (dim + value_dim) * batch * heads * visible(n, shape["causal"])
     mask = "causal" if shape["causal"] else "full"
-    text = f"{mask} d{dim} n{n}"
+    text = f"{mask} d{dim}{f':{value_dim}' if value_dim != dim else ''} n{n}"
     for name, (source, idea, _, plan) in found.items():
         samples.append({"case": text, "inputs": INPUTS[args.inputs], "source": source, "kernel": name,
                         "idea": idea,
                         "plan": plan, "flops": flops, "samples_us": times[name], "error": error[name],
                         "clocks_before": before, "clocks_after": after,
                         "problem": {"dtype": args.dtype, "batch": batch, "heads": heads, "kv_heads": kv_heads,
-                                    "q_len": n, "kv_len": n, "head_dim": dim, "causal": shape["causal"]}})
+                                    "q_len": n, "kv_len": n, "head_dim": dim, "value_dim": value_dim,
+                                    "causal": shape["causal"]}})
     rates = "  ".join(f"{x} {flops / statistics.median(times[x]) * 1e-6:.0f}" for x in found)
     print(f"{text:22} TFLOP/s: {rates}", flush=True)
     return samples
@@ -344,7 +348,9 @@ def run_shape(torch, args, package, fa3, shape):
 def parse():
     parser = peer_run.begin_parser(__doc__, "peers.json", 64, "rows")
     numbers = lambda text: [int(x) for x in text.split(",")]
-    parser.add_argument("--head-dims", type=numbers, default=[64, 128, 256])
+    dims = lambda text: [tuple(int(x) for x in one.split(":")) for one in text.split(",")]
+    parser.add_argument("--head-dims", type=dims, default=[(64,), (128,), (256,)],
+                        help="192:128 are 192 of queries and keys and 128 of values (64,128,256)")
     parser.add_argument("--lengths", type=numbers, default=[512, 1024, 2048, 4096, 8192, 16384])
     parser.add_argument("--mask", choices=["full", "causal", "both"], default="both")
     parser.add_argument("--dtype", choices=["bf16", "f16", "e4m3"], default="bf16")
@@ -354,6 +360,8 @@ def parse():
     parser.add_argument("--group", type=int, default=1, help="query heads that share a head of keys (%(default)s)")
     parser.add_argument("--tokens", type=int, default=16384, help="batch * length (%(default)s)")
     parser.add_argument("--hidden", type=int, default=2048, help="heads * head_dim (%(default)s)")
+    parser.add_argument("--heads", type=int, default=0, help="instead of --hidden")
+    parser.add_argument("--seed", type=int, default=1, help="of the inputs (%(default)s)")
     parser.add_argument("--kernels", type=lambda text: text.split(","), default=["auto"],
                         help="of Tilewright, e.g. auto,k5,k6 (auto)")
     parser.add_argument("--fa3", metavar="LIBRARY", help="shared library with fa3_forward, fa3_forward_any")
@@ -368,12 +376,12 @@ def main():
     log = peer_run.begin_log(torch, "attention", package,
                              cache="cold: 256 MiB are written before every timed run",
                              ceiling_tflops=1979 if args.dtype == "e4m3" else 989)
-    for dim in args.head_dims:
+    for dim, *rest in args.head_dims:
         for causal in (False, True):
             if args.mask == ("full" if causal else "causal"):
                 continue
             for n in args.lengths:
-                shape = {"head_dim": dim, "causal": causal, "n": n}
+                shape = {"head_dim": dim, "value_dim": rest[0] if rest else dim, "causal": causal, "n": n}
                 log["samples"] += run_shape(torch, args, package, fa3, shape)
     return peer_run.end_run(log, args.out)
 

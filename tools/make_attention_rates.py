@@ -21,10 +21,12 @@ ROW = re.compile(r'    \{"(\w+)", +(\d+), \{([^}]*)\}, \{([^}]*)\}\},')
 
 
 def read_rates(log):
-    """(kernel, head_dim) -> {False: {n: rate}, True: {n: rate}}"""
+    """(kernel, head_dim) -> {False: {n: rate}, True: {n: rate}}, of widths that are not padded"""
     rates = {}
     for sample in log["samples"]:
         if sample.get("source") != "tilewright" or not sample.get("samples_us") or sample["kernel"] == "auto":
+            continue
+        if "times the products" in (sample.get("plan") or ""):
             continue
         problem = sample["problem"]
         rate = sample["flops"] / statistics.median(sample["samples_us"]) * 1e-6

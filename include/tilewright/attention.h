@@ -73,10 +73,10 @@ struct Fp8Options {
 /// no page stand for keys and values of zeros; what lies in pages behind the last key may be
 /// anything, NaN included.
 ///
-/// Shapes   q, out [batch, q_len, heads, head_dim]; k, v [batch, kv_len, kv_heads, head_dim];
-///          packed sequences: [total, heads, head_dim] with cumulative lengths; pages: k, v
-///          [num_pages, page_size, kv_heads, head_dim]. lse [batch, heads, q_len], packed [heads,
-///          total_q]
+/// Shapes   q [batch, q_len, heads, head_dim]; k [batch, kv_len, kv_heads, head_dim]; v, out as k,
+///          q with value_dim; packed sequences: [total, heads, head_dim] with cumulative lengths;
+///          pages: k, v [num_pages, page_size, kv_heads, head_dim]. lse [batch, heads, q_len],
+///          packed [heads, total_q]
 /// Layout   head_dim contiguous, rows 16-byte aligned; other strides free, in multiples of 16 bytes
 /// head_dim any multiple of 8 (e4m3: of 16) up to 256, on Blackwell up to 512 for operands of 16
 ///          bits; with pages or lengths on the device 64, 128 or 256. One that no kernel has is
@@ -84,6 +84,9 @@ struct Fp8Options {
 ///          operands and out are as they are, products take the time of the wider one. Kernels
 ///          that write results themselves write them to the workspace first; the plan says both,
 ///          and its costs have both
+/// value_dim another multiple of 8 than head_dim, for operands of 16 bits: up to 192 and 128 by
+///          forms of that shape (DeepSeek-V3's prefill; on Hopper over pages, too), with zeros
+///          where both are less; wider pairs by the forms for the wider of the two
 /// Units    scale is dimensionless; lse and sink are natural logarithms
 /// e4m3     q, k, v are quantised values times descale (kernel k7). If the caller names k7 or k8
 ///          for operands of 16 bits, they are rounded first, into the workspace: by k7 with a scale
@@ -112,16 +115,18 @@ struct AttentionProblem {
   std::int64_t page_size = 0;                          ///< keys; 0: no pages
   std::int64_t num_pages = 0, max_pages = 0;           ///< in all, and of a sequence
   std::int64_t table_stride = 0;  ///< elements from sequence to sequence; 0: max_pages
+  std::int64_t value_dim = 0;     ///< of v and out; 0: head_dim
 };
 
 /// Costs are estimates: from rates measured on an H200, for a B200 from counts. flops are those of
-/// the visible scores, 4 * head_dim each; exact up to 2^53. The lengths of packed sequences are
-/// known on the device alone: flops and bytes are those of sequences of equal length, and of full
-/// ones with has_kv_lengths.
+/// the visible scores, 2 * (head_dim + value_dim) each; exact up to 2^53. The lengths of packed
+/// sequences are known on the device alone: flops and bytes are those of sequences of equal length,
+/// and of full ones with has_kv_lengths.
 struct AttentionPlan : Plan {
   AttentionProblem problem;             ///< with all defaults filled in
   int tile_queries = 0, tile_keys = 0;  ///< of a CTA, and of one step of its loop over keys
   int padded_head_dim = 0;              ///< columns that the kernel computes: head_dim, or more
+  int padded_value_dim = 0;             ///< the same of values
   /// In e4m3: what kAuto became, and why.
   Fp8Accumulation accumulation = Fp8Accumulation::kAuto;
   std::string accumulation_reason;

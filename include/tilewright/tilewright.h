@@ -244,6 +244,7 @@ typedef struct tw_attention_problem {
   int64_t page_size; /* keys; 0: no pages */
   int64_t num_pages, max_pages; /* in all, and of a sequence */
   int64_t table_stride; /* 0: max_pages */
+  int64_t value_dim; /* of v and out; 0: head_dim */
 } tw_attention_problem;
 
 /* Device addresses; NULL where the problem does not need it. */
@@ -272,7 +273,7 @@ TW_API void tw_attention_destroy(tw_attention* attention);
 TW_API const char* tw_attention_plan_text(const tw_attention* attention);
 TW_API const char* tw_attention_kernel(const tw_attention* attention);
 TW_API size_t tw_attention_workspace_bytes(const tw_attention* attention);
-/* 4 * head_dim for every visible score. */
+/* 2 * (head_dim + value_dim) for every visible score. */
 TW_API double tw_attention_flops(const tw_attention* attention);
 TW_API tw_status tw_attention_run(const tw_attention* attention,
                                   const tw_attention_arguments* arguments);

@@ -73,6 +73,8 @@ static bool resolve(const Rule* rule, const void* problem, Check* check) {
   for (int i = 0; i < check->ndim; ++i) {
     const Extent* const extent = &rule->extents[i];
     check->shape[i] = extent->offset == 0 ? extent->number : member_at(problem, extent->offset);
+    if (check->shape[i] == 0 && extent->otherwise != 0)
+      check->shape[i] = member_at(problem, extent->otherwise);
     if (check->shape[i] <= 0) return false;
   }
   read_strides(rule, problem, check);

@@ -60,6 +60,7 @@ enum { MAX_EXTENTS = 4, MAX_FLAGS = 2 };
 typedef struct Extent {
   size_t offset; /* of the member of the problem; 0: the number (a problem begins with its size) */
   int64_t number;
+  size_t otherwise; /* of the member that counts where that one is 0; 0: none */
 } Extent;
 
 /* What a tensor of a call is (tools/c_api/tensors.txt). */

@@ -519,6 +519,7 @@ class Attention(Operator):
       num_pages: in all, and of a sequence
       max_pages: in all, and of a sequence
       table_stride: 0: max_pages
+      value_dim: of v and out; 0: head_dim
     """
     def __new__(
         cls,
@@ -555,6 +556,7 @@ class Attention(Operator):
         num_pages: int = 0,
         max_pages: int = 0,
         table_stride: int = 0,
+        value_dim: int = 0,
     ) -> Self: ...
     @property
     def plan_text(self) -> str:
@@ -567,7 +569,7 @@ class Attention(Operator):
         ...
     @property
     def flops(self) -> float:
-        """4 * head_dim for every visible score."""
+        """2 * (head_dim + value_dim) for every visible score."""
         ...
     def run(
         self,

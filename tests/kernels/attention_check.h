@@ -172,7 +172,7 @@ inline void set_attention_sizes(AttentionParams& params, const AttentionProblem&
   params.kv_heads = p.kv_heads;
   params.q_len = p.longest_q();
   params.kv_len = p.longest_kv();
-  params.head_dim = p.head_dim;
+  params.head_dim = params.value_dim = p.head_dim;
   params.q_tiles = static_cast<std::int32_t>(ceil_div(p.longest_q(), tile.queries));
   params.section_heads = std::max(1, params.batch * p.heads / 2);
   const auto window = [](int keys) { return keys < 0 ? kUnboundedWindow : keys; };

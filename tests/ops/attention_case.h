@@ -50,6 +50,11 @@ inline std::vector<std::int32_t> running_sums(const std::vector<std::int32_t>& l
   return sums;
 }
 
+/// Of v and out.
+inline std::int64_t value_dim_of(const AttentionProblem& problem) {
+  return problem.value_dim == 0 ? problem.head_dim : problem.value_dim;
+}
+
 inline AttentionCase packed(AttentionProblem problem, std::vector<std::int32_t> q_lens,
                             std::vector<std::int32_t> kv_lens) {
   problem.is_packed = true;
@@ -70,8 +75,8 @@ class AttentionRun {
     const std::int64_t kv_rows = p.is_packed ? p.total_kv : p.kv_len;
     q_shape_ = {batch, q_rows, p.heads, p.head_dim, p.q_strides};
     k_shape_ = {batch, kv_rows, p.kv_heads, p.head_dim, p.k_strides};
-    v_shape_ = {batch, kv_rows, p.kv_heads, p.head_dim, p.v_strides};
-    out_shape_ = {batch, q_rows, p.heads, p.head_dim, p.out_strides};
+    v_shape_ = {batch, kv_rows, p.kv_heads, value_dim_of(p), p.v_strides};
+    out_shape_ = {batch, q_rows, p.heads, value_dim_of(p), p.out_strides};
     q_ = kernels::draw_many(1, q_shape_.num_elems(), kernels::Numbers::kUniform, format());
     k_ = kernels::draw_many(2, k_shape_.num_elems(), kernels::Numbers::kUniform, format());
     v_ = kernels::draw_many(3, v_shape_.num_elems(), kernels::Numbers::kUniform, format());
@@ -148,7 +153,7 @@ class AttentionRun {
                                          .q_len = p.q_len,
                                          .kv_len = p.kv_len,
                                          .head_dim = p.head_dim,
-                                         .v_head_dim = p.head_dim,
+                                         .v_head_dim = value_dim_of(p),
                                          .scale = p.scale,
                                          .softcap = p.softcap,
                                          .causal = p.causal,
@@ -173,10 +178,11 @@ class AttentionRun {
     const reference::AttentionResult exact = expected();
     const AttentionProblem& p = case_.problem;
     const double u = p.dtype == DType::kF16 ? reference::kRoundoffFp16 : reference::kRoundoffBf16;
+    const std::int64_t columns = value_dim_of(p);
     for (std::int64_t i = 0; i < out_shape_.num_elems(); ++i) {
-      const std::int64_t head = i / p.head_dim % p.heads;
-      const std::int64_t row = i / p.head_dim / p.heads % q_shape_.rows;
-      const std::int64_t b = i / p.head_dim / p.heads / q_shape_.rows;
+      const std::int64_t dim = i % columns, head = i / columns % p.heads;
+      const std::int64_t row = i / columns / p.heads % q_shape_.rows;
+      const std::int64_t b = i / columns / p.heads / q_shape_.rows;
       const std::size_t at = static_cast<std::size_t>(i), line = lse_index(b, row, head);
       const reference::AttentionRow bounds = {.head_dim = p.head_dim,
                                               .num_keys = p.kv_len,
@@ -189,7 +195,7 @@ class AttentionRun {
                                               .out_roundoff = u};
       std::uint16_t& code = out[static_cast<std::size_t>(out_shape_.offset(i))];
       const double value = decode(format(), code);
-      if (spoilt_ && is_spoilt(b, row, head, i % p.head_dim)) {
+      if (spoilt_ && is_spoilt(b, row, head, dim)) {
         const std::int64_t last_seen = row + (p.is_packed ? 0 : p.kv_len - p.q_len);
         if (!p.is_packed && (!p.causal || std::get<1>(*spoilt_) <= last_seen)) {
           ASSERT_FALSE(std::isfinite(value)) << "row " << row << " sees the value";
@@ -199,10 +205,10 @@ class AttentionRun {
       }
       ASSERT_LE(std::abs(value - exact.out[at]),
                 reference::attention_out_bound(bounds, exact.out[at], exact.out_magnitude[at]))
-          << "batch " << b << ", row " << row << ", head " << head << ", dim " << i % p.head_dim
-          << ": " << value << " for " << exact.out[at];
+          << "batch " << b << ", row " << row << ", head " << head << ", dim " << dim << ": "
+          << value << " for " << exact.out[at];
       code = 0xffff;
-      if (!p.has_lse || i % p.head_dim != 0) continue;
+      if (!p.has_lse || dim != 0) continue;
       if (std::isinf(exact.lse[line])) {
         ASSERT_EQ(lse[line], -INFINITY) << "row " << row;
       } else {

@@ -61,6 +61,7 @@ TEST_P(AttentionHeadDimTest, EveryKernelThatPads) {
   for (const AttentionKernel& kernel : kernels()) {
     for (const AttentionVariant& variant : kernel.variants) {
       const std::int64_t dim = variant.head_dim == 64 ? 40 : variant.head_dim * 3 / 4;
+      const std::int64_t value_dim = variant.value_dim == variant.head_dim ? dim : 104;
       const AttentionProblem p = {.heads = 2,
                                   .kv_heads = 1,
                                   .q_len = 140,
@@ -68,7 +69,8 @@ TEST_P(AttentionHeadDimTest, EveryKernelThatPads) {
                                   .head_dim = dim,
                                   .causal = true,
                                   .has_lse = true,
-                                  .kernel = kernel.name};
+                                  .kernel = kernel.name,
+                                  .value_dim = value_dim};
       check(p);
       check(packed(with(p, [](auto& x) { x.has_lse = false; }), {70, 0, 3}, {90, 5, 40}));
       tried += 2;

@@ -167,7 +167,8 @@ TEST(AttentionRungs, TheListOfTheScriptsIsThatOfTheOperator) {
   for (const AttentionKernel& kernel : hopper_attention_kernels()) {
     if (kernel.fp8 != AttentionFp8::kNone || kernel.has_pages) continue;
     std::vector<int> head_dims;
-    for (const AttentionVariant& variant : kernel.variants) head_dims.push_back(variant.head_dim);
+    for (const AttentionVariant& variant : kernel.variants)
+      if (variant.value_dim == variant.head_dim) head_dims.push_back(variant.head_dim);
     rungs.push_back({{"kernel", kernel.name},
                      {"head_dims", head_dims},
                      {"has_everything", (kernel.features & kPackedSequences) != 0}});

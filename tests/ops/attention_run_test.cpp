@@ -62,7 +62,8 @@ TEST_P(AttentionRunTest, EveryKernelOfTheLadder) {
                .head_dim = variant.head_dim,
                .causal = causal,
                .has_lse = true,
-               .kernel = kernel.name});
+               .kernel = kernel.name,
+               .value_dim = variant.value_dim});
       }
     }
   }

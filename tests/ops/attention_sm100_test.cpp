@@ -87,7 +87,8 @@ TEST_F(AttentionSm100Test, EveryKernel) {
              .head_dim = variant.head_dim,
              .causal = true,
              .has_lse = true,
-             .kernel = kernel.name});
+             .kernel = kernel.name,
+             .value_dim = variant.value_dim});
     }
   }
 }

@@ -302,7 +302,7 @@ def test_none_for_a_tensor_is_named(grad, capfd):
 
 
 @pytest.mark.parametrize("change, kind, text", [
-    ({2: lambda: bf16(2, 33, 2, 32)}, tilewright.InvalidArgument, "expected k and v of one shape"),
+    ({2: lambda: bf16(2, 32, 2, 64)}, tilewright.InvalidArgument, "and v of k's shape but for its head size"),
     ({0: lambda: bf16(2, 20, 4, 64).half()}, tilewright.InvalidArgument, "expected one dtype; convert with .to()"),
     ({16: lambda: "k99"}, tilewright.InvalidArgument, 'there is no kernel "k99"'),
     ({3: lambda: torch.zeros(3, device=whole()[0].device)}, tilewright.InvalidArgument, r"sink float32\[3\]"),

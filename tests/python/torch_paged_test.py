@@ -146,7 +146,7 @@ def refusals(x):
     yield {"q_lengths": x.kv_lengths[None]}, "q_lengths int32.*expected one dimension"
     yield {"cu_q": None}, r"q bfloat16.*expected \[rows, heads, head_dim\] with cu_q"
     yield {"sink": torch.ones(3, device=place())}, r"sink float32\[3\].*expected float32\[4\]"
-    yield {"out": x.q.float()}, "out float32.*expected the shape, dtype and device of q"
+    yield {"out": x.q.float()}, "out float32.*expected .* of the dtype and on the device of q"
 
 
 def test_bad_input_is_one_sentence():
@@ -155,7 +155,7 @@ def test_bad_input_is_one_sentence():
         with pytest.raises(tilewright.InvalidArgument, match=text) as error:
             tt.attention_paged(x.q, x.k, x.v, **{**x.given(), **change})
         assert "\n" not in str(error.value)
-    with pytest.raises(tilewright.InvalidArgument, match="expected k and v of one shape with 4 dimensions"):
+    with pytest.raises(tilewright.InvalidArgument, match="expected k with 4 dimensions"):
         tt.attention_paged(x.q, x.k[0], x.v[0], **x.given())
     with pytest.raises(TypeError, match="k is None; expected a torch.Tensor"):
         tt.attention_paged(x.q, None, x.v, **x.given())

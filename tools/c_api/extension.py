@@ -143,7 +143,12 @@ def rule(description, item, rule):
         return f"offsetof({item.problem}, {name})"
 
     dtype = f".dtype = TW_{rule.dtype}" if rule.dtype.isupper() else f".dtype_offset = {at(rule.dtype)}"
-    extents = ", ".join(f"{{0, {e}}}" if e.isdigit() else f"{{{at(e)}, 0}}" for e in rule.extents)
+    def extent(e):
+        first, _, otherwise = e.partition("|")
+        number, offset = (first, 0) if first.isdigit() else (0, at(first))
+        return f"{{{offset}, {number}, {at(otherwise) if otherwise else 0}}}"
+
+    extents = ", ".join(extent(e) for e in rule.extents)
     parts = [f".member = {members.index(rule.argument)}", dtype, f".extents = {{{extents}}}",
              f".num_extents = {len(rule.extents)}"]
     if rule.strides:
@@ -151,7 +156,7 @@ def rule(description, item, rule):
         parts.append(f".strides = STRIDES_{'STRUCT' if is_struct else 'ROW'}")
         parts.append(f".strides_offset = {at(rule.strides)}")
         # Of [batch, row, head] alone the last extent has a stride, too.
-        has_head_dim = not is_struct or len(rule.extents) != 3 or rule.extents[-1] == "head_dim"
+        has_head_dim = not is_struct or len(rule.extents) != 3 or rule.extents[-1].endswith("head_dim")
         parts.append(f".is_last_contiguous = {str(has_head_dim).lower()}")
     flags = []
     for condition in rule.conditions:

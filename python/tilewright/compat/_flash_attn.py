@@ -43,12 +43,14 @@ def operand_reasons(
     if qv is not None:
         rule = "scores of a second q with v (qv) have no kernel"
         reasons.append(reason("qv", shape_of(qv), rule, "concatenate it to q, and v to k"))
-    head_dim = q.shape[-1]
-    if v.shape[-1] != head_dim:
-        rule = f"values as wide as keys, {head_dim}"
-        fix = "pad v with zeros and cut the result" if v.shape[-1] < head_dim else "split v"
-        reasons.append(reason("v.shape[-1]", v.shape[-1], rule, fix))
+    head_dim, value_dim = q.shape[-1], v.shape[-1]
     unit = 16 if q.dtype == E4M3 else 8
+    if value_dim != head_dim and (q.dtype == E4M3 or value_dim > HEAD_DIMS[-1] or value_dim % unit):
+        rule = f"values as wide as keys, {head_dim}"
+        if q.dtype != E4M3:
+            rule += f", or at most {HEAD_DIMS[-1]} wide in multiples of {unit}"
+        fix = "pad v with zeros and cut the result" if value_dim < head_dim else "split v"
+        reasons.append(reason("v.shape[-1]", value_dim, rule, fix))
     if head_dim > HEAD_DIMS[-1] or head_dim % unit:
         rule = f"head sizes are at most {HEAD_DIMS[-1]}, in multiples of {unit}"
         reasons.append(reason("q.shape[-1]", head_dim, rule, "pad q, k and v with zeros"))
@@ -80,7 +82,7 @@ def forward_reasons(
         rule = "queries and keys are both packed, or neither"
         reasons.append(reason(name, None, rule, f"pass {name}: arange(batch + 1) * length"))
     elif cu_seqlens_q is None and (seqused_q is not None or seqused_k is not None):
-        text = "calls without attention_chunk" if attention_chunk else lacking(q, k)
+        text = "calls without attention_chunk" if attention_chunk else lacking(q, k, v)
         if text:
             rule = f"used lengths without cu_seqlens_q and cu_seqlens_k are for {text}"
             fix = "pass both, or flash_attn_with_kvcache with cache_seqlens"
@@ -88,10 +90,13 @@ def forward_reasons(
     return reasons
 
 
-def lacking(q: Tensor, k: Tensor, head_dim: int | None = None) -> str:
-    """What reads pages, and lengths on the device, and why it does not here; empty if it does."""
-    width = q.shape[-1] if head_dim is None else head_dim
-    found = _paged.reasons_against(q.device, q.dtype, q.shape[-2], k.shape[-2], width)
+def lacking(q: Tensor, k: Tensor, v: Tensor, widths: tuple[int, int] | None = None) -> str:
+    """What reads pages, and lengths on the device, and why it does not here; empty if it does.
+
+    widths  of keys and values, where they are not those of the tensors
+    """
+    widths = widths or (q.shape[-1], v.shape[-1])
+    found = _paged.reasons_against(q.device, q.dtype, q.shape[-2], k.shape[-2], *widths)
     return f"kernel k6_pages, and kernel {found[0].value} {found[0].rule}" if found else ""
 
 
@@ -135,7 +140,7 @@ def forward(
     cu_q, cu_k = packed(cu_seqlens_q), packed(cu_seqlens_k)
     scatter = None
     has_used = seqused_q is not None or seqused_k is not None
-    if has_used and not attention_chunk and not lacking(q, k):
+    if has_used and not attention_chunk and not lacking(q, k, v):
         sides = (int(window[0]), 0 if causal else int(window[1]))
         options = (scale, causal, *sides, softcap)
         cu = (cu_q, cu_k, max_seqlen_q, max_seqlen_k)
@@ -213,7 +218,8 @@ def _in_chunks(
     sizes = (int(max_q), min(chunk, int(max_k)))
     done = _attention.attend((*given, *sizes, *options, "auto"))
     result, lse = done if return_lse else (done, None)
-    result = result.view(shape) if out is None else out.copy_(result.view(shape))
+    result = result.view(*shape[:-1], result.shape[-1])
+    result = result if out is None else out.copy_(result)
     if lse is not None and len(shape) == 4:
         lse = _chunks.unflat(lse, batch)
     return result, lse
@@ -230,14 +236,15 @@ def _in_use(
 ) -> tuple[Tensor, Tensor | None]:
     """By a kernel that reads the lengths. Rows that are not in use get 0, and an lse of -inf."""
     q, cu_q, cu_k = used[0], cu[0], cu[1]
+    shape = _attention.out_shape(q, used[2])
     sizes = tuple(int(n) if n is not None else 0 for n in cu[2:])
     lse = None
     if cu_q is not None and 0 in sizes and q.shape[0]:
         raise ValueError("max_seqlen_q and max_seqlen_k go with cu_seqlens_q and cu_seqlens_k")
     if seqused_q is not None:
-        out = torch.zeros(q.shape, dtype=q.dtype, device=q.device) if out is None else out.zero_()
-        shape = _attention._lse_shape(q)
-        lse = q.new_full(shape, -math.inf, dtype=torch.float32) if return_lse else None
+        out = torch.zeros(shape, dtype=q.dtype, device=q.device) if out is None else out.zero_()
+        rows = _attention._lse_shape(q)
+        lse = q.new_full(rows, -math.inf, dtype=torch.float32) if return_lse else None
     given = (*used, None, seqused_q, seqused_k, cu_q, cu_k, None, out, lse, return_lse)
     done = _paged.attend((*given, *sizes, *options, "auto"))
     return done if return_lse else (done, None)

@@ -71,13 +71,15 @@ def cache_reasons(
         fix = "write the keys to the cache before the call"
         reasons.append(reason("cu_seqlens_k_new", "given", rule, fix))
         return reasons
-    if beyond := _beyond_decode(q, cu_seqlens_q, seqused_q, cache_leftpad, causal, window):
+    others = (cu_seqlens_q, seqused_q, cache_leftpad, causal, window)
+    if beyond := _beyond_decode(q, v_cache, *others):
         if cache_leftpad is not None and (page_table is not None or cache_batch_idx is not None):
             rule = "left padding comes with caches without pages and indices"
             fix = "enter the pages behind the padding in page_table"
             reasons.append(reason("cache_leftpad", shape_of(cache_leftpad), rule, fix))
         if not reasons:
-            _paged_reasons(reasons, q, k_cache, k is not None or rotary_cos is not None, beyond)
+            appends = k is not None or rotary_cos is not None
+            _paged_reasons(reasons, q, k_cache, v_cache, appends, beyond)
     elif k is not None:
         _append_reasons(reasons, q, k, rotary_cos is not None, causal, window)
     if rotary_cos is not None and rotary_seqlens is not None and rotary_seqlens is not lengths:
@@ -92,6 +94,7 @@ def cache_reasons(
 
 def _beyond_decode(
     q: Tensor,
+    v_cache: Tensor,
     cu_seqlens_q: Tensor | None,
     seqused_q: Tensor | None,
     cache_leftpad: Tensor | None,
@@ -109,6 +112,8 @@ def _beyond_decode(
     if q.shape[1] > MAX_DECODE_QUERIES:
         fix = "call it for 16 of them at a time, or flash_attn_varlen_func with whole k and v"
         return "q.shape[1]", q.shape[1], fix
+    if v_cache.shape[-1] != q.shape[-1]:
+        return "v_cache.shape[-1]", v_cache.shape[-1], "pad v with zeros and cut the result"
     right = 0 if causal else int(window[1])
     if 0 < right < q.shape[1] - 1:
         return "window_size[1]", right, "0 with the queries one by one"
@@ -116,12 +121,20 @@ def _beyond_decode(
 
 
 def _paged_reasons(
-    reasons: list[Reason], q: Tensor, k_cache: Tensor, appends: bool, beyond: tuple[str, object, str]
+    reasons: list[Reason],
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    appends: bool,
+    beyond: tuple[str, object, str],
 ) -> None:
     """Of calls that go to attention over pages."""
     field, value, fix = beyond
-    what = "more than 16 queries, packed queries, windows to the right and left padding over caches"
-    if text := lacking(q, k_cache, _width(q.shape[-1])):
+    what = (
+        "more than 16 queries, packed queries, values of another width, windows to the right and "
+        "left padding over caches"
+    )
+    if text := lacking(q, k_cache, v_cache, _widths(q, v_cache)):
         reasons.append(reason(field, value, f"{what} are for {text}", fix))
     elif appends:
         rule = f"{what} come with keys that are in the cache, and are not turned"
@@ -203,7 +216,7 @@ def with_cache(
         page_table = _by_index(cache_batch_idx, page_table)
     left, right = int(window[0]), 0 if causal else int(window[1])
     scale = head_dim**-0.5 if softmax_scale is None else softmax_scale
-    if _beyond_decode(q, cu_seqlens_q, seqused_q, cache_leftpad, causal, window):
+    if _beyond_decode(q, v_cache, cu_seqlens_q, seqused_q, cache_leftpad, causal, window):
         packing = (packed(cu_seqlens_q), packed(seqused_q), max_seqlen_q)
         masking = (scale, causal, left, right, softcap)
         keys = (k_cache, v_cache, cache_seqlens, page_table, packed(cache_leftpad))
@@ -257,7 +270,8 @@ def _over_pages(
     batch = shape[0] if cu_q is None else cu_q.shape[0] - 1
     room = size * (1 if page_table is None else page_table.shape[1])
     lengths = _lengths(seqlens, batch, k_cache, room)
-    max_q, q, k, v = max_q or shape[1], _wide(q), _wide(k_cache), _wide(v_cache)
+    widen = _wide if v_cache.shape[-1] == shape[-1] else fit
+    max_q, q, k, v = max_q or shape[1], widen(q), widen(k_cache), widen(v_cache)
     cu_k, is_flat = None, False
     if leftpad is not None:  # sequences one behind the other, of which the padding is left out
         if cu_q is None:
@@ -267,10 +281,11 @@ def _over_pages(
         lengths = (lengths - leftpad).clamp_(min=0)
     elif cu_q is not None and page_table is None:  # a sequence is a page
         page_table = torch.arange(batch, dtype=torch.int32, device=q.device)[:, None]
-    result = out if out is not None and out.shape == q.shape else None
+    result_shape = _attention.out_shape(q, v)
+    result = out if out is not None and out.shape == result_shape else None
     lse: Tensor | None = None
     if used_q is not None:
-        result = torch.zeros_like(q) if result is None else result.zero_()
+        result = q.new_zeros(result_shape) if result is None else result.zero_()
         if return_lse:
             lse = q.new_full(_attention._lse_shape(q), -math.inf, dtype=torch.float32)
     given = (q, k, v, _table(page_table), used_q, lengths, cu_q, cu_k, None, result, lse, return_lse)
@@ -278,7 +293,7 @@ def _over_pages(
     found: Tensor = done[0] if return_lse else done
     lse = done[1] if return_lse else None
     if found is not out:
-        found = found.view(*shape[:-1], -1)[..., : shape[-1]]
+        found = found.view(*shape[:-1], found.shape[-1])[..., : v_cache.shape[-1]]
         found = found if out is None else out.copy_(found)
     return found, _chunks.unflat(lse, batch) if is_flat and lse is not None else lse
 
@@ -349,6 +364,13 @@ def _wide(x: Tensor) -> Tensor:
     if x.dtype == E4M3:
         return F.pad(x.view(torch.uint8), (0, width - head_dim)).view(E4M3)
     return F.pad(x, (0, width - head_dim))
+
+
+def _widths(q: Tensor, v: Tensor) -> tuple[int, int]:
+    """The head sizes of keys and values that kernels over pages are given for them."""
+    if v.shape[-1] != q.shape[-1]:
+        return q.shape[-1], v.shape[-1]
+    return _width(q.shape[-1]), _width(q.shape[-1])
 
 
 def _width(head_dim: int) -> int:

@@ -59,6 +59,9 @@ def attention(
 ) -> Any:
     """softmax(scale * q k^T) v of q [b, s, heads, d] and k, v [b, t, kv_heads, d].
 
+    Values of 16 bits may have another last dimension than keys, [b, t, kv_heads, dv]; out is [b, s,
+    heads, dv] then.
+
     Query i stands at key i + t - s; `causal` and `window` (visible keys before and after it; -1: all)
     count from there. A row without a visible key gives 0, and an lse of -inf.
 
@@ -160,7 +163,7 @@ def attend(given: tuple[Any, ...], also: Way | None = None) -> Any:
     if not direct and out is None:
         out, lse = _attention_op(*args, return_lse)
         return (out, lse) if return_lse else out
-    out = _empty_out(q) if out is None else out
+    out = _empty_out(q, v) if out is None else out
     lse = q.new_empty(_lse_shape(q), dtype=torch.float32) if return_lse else None
     if not direct:
         _attention_out_op(*args, out, lse)
@@ -177,9 +180,15 @@ def _lse_shape(q: Tensor) -> tuple[int, ...]:
     return q.shape[0], q.shape[2], q.shape[1]
 
 
-def _empty_out(q: Tensor) -> Tensor:
+def out_shape(q: Tensor, v: Tensor) -> tuple[int, ...]:
+    return *q.shape[:-1], v.shape[-1]
+
+
+def _empty_out(q: Tensor, v: Tensor) -> Tensor:
     if q.dtype is _E4M3:
         return torch.empty(q.shape, dtype=torch.bfloat16, device=q.device)
+    if v.dim() > 0 and v.shape[-1] != q.shape[-1]:
+        return q.new_empty(out_shape(q, v))
     return empty_as(q)
 
 
@@ -264,6 +273,7 @@ def _shape(
         "q_len": max_q,
         "kv_len": max_kv,
         "head_dim": q.shape[-1],
+        "value_dim": v.shape[-1],
         "is_packed": cu_q is not None,
         "total_q": None if cu_q is None else q.shape[0],
         "total_kv": None if cu_q is None else k.shape[0],
@@ -290,8 +300,8 @@ def _check(
     require(q.device == k.device == v.device, f"{text}: expected one device; move with .to()")
     require(k.dim() == v.dim() == q.dim(), f"{text}: expected as many dimensions in all three")
     require(
-        k.shape == v.shape and k.shape[-1] == q.shape[-1],
-        f"{text}: expected k and v of one shape, with the head size of q",
+        k.shape[:-1] == v.shape[:-1] and k.shape[-1] == q.shape[-1],
+        f"{text}: expected k with the head size of q, and v of k's shape but for its head size",
     )
     require(
         q.dim() == 3 or q.shape[0] == k.shape[0],
@@ -309,8 +319,8 @@ def _check(
         require_operand("cu_q", cu_q, q, torch.int32)
         require_operand("cu_kv", cu_kv, q, torch.int32, tuple(cu_q.shape))
     require(
-        out.shape == q.shape and out.device == q.device and out.dtype in DTYPES,
-        f"{describe('out', out)}: expected the shape and device of {describe('q', q)}",
+        out.shape == out_shape(q, v) and out.device == q.device and out.dtype in DTYPES,
+        f"{describe('out', out)}: expected {list(out_shape(q, v))} on the device of {describe('q', q)}",
     )
     require(
         out.dtype == q.dtype or q.dtype is _E4M3,
@@ -374,8 +384,8 @@ def _one_number(scale: Tensor | None, device: torch.device) -> Tensor:
 
 
 def _attention_fake(*args: Any) -> tuple[Tensor, Tensor]:
-    q, return_lse = args[0], args[-1]
-    return _empty_out(q), q.new_empty(_lse_shape(q) if return_lse else (0,), dtype=torch.float32)
+    q, v, return_lse = args[0], args[2], args[-1]
+    return _empty_out(q, v), q.new_empty(_lse_shape(q) if return_lse else (0,), dtype=torch.float32)
 
 
 _attention_op, _attention_out_op = define_with_lse(

@@ -11,7 +11,7 @@ from torch.compiler import is_compiling
 import tilewright
 from tilewright import Reason
 
-from ._attention import _empty_out, _lse_shape
+from ._attention import _empty_out, _lse_shape, out_shape
 from ._context import (
     DTYPES,
     Entry,
@@ -62,7 +62,8 @@ def attention_paged(
     """attention() of q over keys in pages: parts of prompts and sequences that decode, in one call.
 
     q                 [rows, heads, d] with cu_q, or [b, s, heads, d]; bfloat16 or float16
-    k_cache, v_cache  [pages, page_size, kv_heads, d] of q's dtype
+    k_cache, v_cache  [pages, page_size, kv_heads, d] of q's dtype; values may be of another width
+                      dv, and out is then, too
     page_table        int32 [b, max_pages]: key j of a sequence is row j % page_size of page
                       page_table[b, j / page_size]; one that names no page stands for zeros
     kv_lengths        int32 [b]: keys of each sequence, read on the device
@@ -88,17 +89,23 @@ def attention_paged(
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def reasons_against(
-    device: torch.device, dtype: torch.dtype, heads: int, kv_heads: int, head_dim: int
+    device: torch.device,
+    dtype: torch.dtype,
+    heads: int,
+    kv_heads: int,
+    head_dim: int,
+    value_dim: int | None = None,
 ) -> tuple[Reason, ...]:
     """Why no kernel there reads keys in pages, or lengths on the device; empty if one does.
 
     One reason: that of the kernel for it, or on devices that have none what the others lack.
     """
-    key = ("reads pages", device, dtype, heads, kv_heads, head_dim)
+    key = ("reads pages", device, dtype, heads, kv_heads, head_dim, value_dim)
     found: tuple[Reason, ...] | None = table.get(key)
     if found is None:
         on = "h200" if device.type == "meta" else device_of(device)
         problem = {"heads": heads, "kv_heads": kv_heads, "head_dim": head_dim, "scale": 1.0}
+        problem |= {"value_dim": value_dim or 0}
         problem |= {"page_size": 16, "num_pages": 1, "max_pages": 1, "has_kv_lengths": True}
         answer = tilewright.can_implement(
             "Attention", on, dtype=DTYPES.get(dtype, "f32"), q_len=1, kv_len=16, **problem
@@ -129,7 +136,7 @@ def attend(given: tuple[Any, ...]) -> Any:
     if not direct and out is None and lse is None:
         out, lse = _paged_op(*args, return_lse)
         return (out, lse) if return_lse else out
-    out = _empty_out(q) if out is None else out
+    out = _empty_out(q, v) if out is None else out
     if return_lse and lse is None:
         lse = q.new_empty(_lse_shape(q), dtype=torch.float32)
     if not direct:
@@ -181,6 +188,7 @@ def _paged_into(
         _check(q, k, v, page_table, q_lengths, kv_lengths, cu_q, cu_kv, sink, out, lse)
         problem = {
             **_shape(q, k, page_table, cu_q, max_q, max_kv),
+            "value_dim": v.shape[-1],
             "scale": scale,
             "causal": causal,
             "window_left": window_left,
@@ -269,8 +277,11 @@ def _check(
     is_packed = cu_q is not None
     dims = 3 if is_packed and page_table is None else 4
     require(
-        k.dim() == dims and k.shape == v.shape and k.shape[-1] == q.shape[-1],
-        f"{text}: expected k and v of one shape with {dims} dimensions, and with the head size of q",
+        k.dim() == v.dim() == dims
+        and k.shape[:-1] == v.shape[:-1]
+        and k.shape[-1] == q.shape[-1],
+        f"{text}: expected k with {dims} dimensions and the head size of q, and v of k's shape but "
+        "for its head size",
     )
     batch = q.shape[0] if cu_q is None else cu_q.shape[0] - 1
     require(
@@ -304,15 +315,16 @@ def _check(
         f"{q.device}, rows contiguous",
     )
     require(
-        out.shape == q.shape and out.device == q.device and out.dtype == q.dtype,
-        f"{describe('out', out)}: expected the shape, dtype and device of {describe('q', q)}",
+        out.shape == out_shape(q, v) and out.device == q.device and out.dtype == q.dtype,
+        f"{describe('out', out)}: expected {list(out_shape(q, v))} of the dtype and on the device of "
+        f"{describe('q', q)}",
     )
     require_operand("lse", lse, q, torch.float32, _lse_shape(q))
 
 
 def _paged_fake(*args: Any) -> tuple[Tensor, Tensor]:
-    q, return_lse = args[0], args[-1]
-    return _empty_out(q), q.new_empty(_lse_shape(q) if return_lse else (0,), dtype=torch.float32)
+    q, v, return_lse = args[0], args[2], args[-1]
+    return _empty_out(q, v), q.new_empty(_lse_shape(q) if return_lse else (0,), dtype=torch.float32)
 
 
 _paged_op, _paged_out_op = define_with_lse(

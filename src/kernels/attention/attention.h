@@ -34,13 +34,13 @@ struct AttentionParams {
   AttentionStrides q_strides, k_strides, v_strides, out_strides;
   std::int64_t lse_batch_stride, lse_head_stride;  ///< elements; rows are adjacent
   std::int32_t batch, heads, kv_heads;
-  std::int32_t q_len, kv_len;  ///< of every sequence; of the longest if packed
-  std::int32_t head_dim;
-  std::int32_t q_tiles;        ///< of the longest sequence
-  std::int32_t section_heads;  ///< K6: (batch, head) pairs whose tiles are dealt longest first
+  std::int32_t q_len, kv_len;      ///< of every sequence; of the longest if packed
+  std::int32_t head_dim, q_tiles;  ///< q_tiles: of the longest sequence
+  std::int32_t section_heads;      ///< K6: (batch, head) pairs whose tiles are dealt longest first
   std::int32_t window_left, window_right;  ///< keys seen before and after; kUnboundedWindow for all
-  float scale_log2;     ///< scale * log2 e; softcap * log2 e if there is a softcap
-  float softcap_scale;  ///< 2 log2 e * scale / softcap, or 0
+  float scale_log2;        ///< scale * log2 e; softcap * log2 e if there is a softcap
+  float softcap_scale;     ///< 2 log2 e * scale / softcap, or 0
+  std::int32_t value_dim;  ///< of v and out
 };
 
 inline constexpr std::int32_t kUnboundedWindow = 1 << 30;

@@ -21,12 +21,13 @@ namespace tilewright::tile {
 template <class C>
 struct AttentionConsumer {
   using Element = typename C::Element;
-  static constexpr int kHeadDim = C::kHeadDim, kKeys = C::kKeys, kConsumers = C::kConsumers;
+  static constexpr int kHeadDim = C::kHeadDim, kValueDim = C::kValueDim;
+  static constexpr int kKeys = C::kKeys, kConsumers = C::kConsumers;
   static constexpr int kQStages = C::kQStages, kKvStages = C::kKvStages;
   using Shared = AttentionShared<C>;
   using Tiles = KeyTiles<kKeys>;
   using Scores = float[kKeys / 2];
-  using Results = float[kHeadDim / 2];
+  using Results = float[kValueDim / 2];
   using Weights = std::uint32_t[kKeys / 16][4];  ///< as the A operand
 
   const kernels::AttentionParams& params;
@@ -89,17 +90,17 @@ struct AttentionConsumer {
             Box<kernels::kWarpgroupRows, 2 * kHeadDim>::k_major(ptx::shared_address(shared.q)),
             (q_at.stage * kConsumers + index) * (Shared::kQBytes >> 4)),
         advance_descriptor(Box<kKeys, 2 * kHeadDim>::k_major(ptx::shared_address(shared.k)),
-                           k_at.stage * (Shared::kKvBytes >> 4)));
+                           k_at.stage * (Shared::kKBytes >> 4)));
     ptx::wgmma_commit_group_sync_aligned();
   }
   /// o += p v for the values that are next in the ring and there: issued as one group.
   __device__ void issue_values(Results& o, const Weights& p) const {
     ptx::wgmma_fence_operand(o);
     ptx::wgmma_fence_sync_aligned();
-    multiply_pv<Element, kHeadDim, kKeys>(
+    multiply_pv<Element, kValueDim, kKeys>(
         o, p,
-        advance_descriptor(Box<kKeys, 2 * kHeadDim>::mn_major(ptx::shared_address(shared.v)),
-                           v_at.stage * (Shared::kKvBytes >> 4)));
+        advance_descriptor(Box<kKeys, 2 * kValueDim>::mn_major(ptx::shared_address(shared.v)),
+                           v_at.stage * (Shared::kVBytes >> 4)));
     ptx::wgmma_commit_group_sync_aligned();
   }
   /// All but the last Pending groups are done: the scores may be read, the keys be overwritten.
@@ -154,7 +155,7 @@ struct AttentionConsumer {
     const std::int32_t thread = static_cast<std::int32_t>(index * 128 + threadIdx.x % 128);
     for (std::int32_t row = rows + thread / 8; row < kKeys; row += kConsumers * 16) {
 #pragma unroll
-      for (int box = 0; box < kHeadDim / kBoxColumns; ++box) {
+      for (int box = 0; box < kValueDim / kBoxColumns; ++box) {
         auto* at = shared.v[v_at.stage] + (box * kKeys + row) * kBoxRowBytes + thread % 8 * 16;
         *reinterpret_cast<uint4*>(at) = make_uint4(0, 0, 0, 0);
       }

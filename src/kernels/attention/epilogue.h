@@ -72,9 +72,9 @@ __device__ inline void store_lse(const kernels::AttentionParams& params,
   }
 }
 
-/// Rows of a warp straight to global memory, 16 bytes a thread: the four threads of a row hold
-/// two columns of every eight; transposed, each holds eight adjacent ones.
-template <class Element, int Columns>
+/// Rows of a warp straight to global memory, 16 bytes a thread: the four threads of a row hold two
+/// columns of every eight; transposed, each eight beside each other. Clips: those below value_dim.
+template <class Element, int Columns, bool Clips = false>
 __device__ void store_rows(const kernels::AttentionParams& params,
                            const AttentionSequence& sequence, const float (&o)[Columns / 2],
                            const RowResult& rows, std::int32_t batch, std::int32_t head,
@@ -97,7 +97,7 @@ __device__ void store_rows(const kernels::AttentionParams& params,
         words[i] = Element::pack(pair[0] * rows.factor[h], pair[1] * rows.factor[h]);
       }
       transpose_quad(words);
-      if (is_inside)
+      if (is_inside && (!Clips || lane % 4 * 8 + j * 8 < params.value_dim))
         *reinterpret_cast<uint4*>(row + j * 8) = make_uint4(words[0], words[1], words[2], words[3]);
     }
   }

@@ -37,7 +37,8 @@ constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;  // of 168 for 
 template <class ElementType, int HeadDim>
 struct Config {
   using Element = ElementType;
-  static constexpr int kHeadDim = HeadDim, kKeys = k6_3_tile(HeadDim).keys, kConsumers = 2;
+  static constexpr int kHeadDim = HeadDim, kValueDim = HeadDim;
+  static constexpr int kKeys = k6_3_tile(HeadDim).keys, kConsumers = 2;
   static constexpr int kQStages = 1, kKvStages = 2;
 };
 

@@ -14,15 +14,16 @@ namespace tilewright::tile {
 
 /// Shared memory of such a kernel. Queries have a ring per consumer warpgroup, keys and values one
 /// each: what a warpgroup has used up can be filled again whatever the others do. C, the kernel's
-/// Config: Element, kHeadDim, kKeys of a step, kConsumers, kQStages, kKvStages.
+/// Config: Element, kHeadDim, kValueDim, kKeys of a step, kConsumers, kQStages, kKvStages.
 template <class C>
 struct AttentionShared {
   static constexpr int kQBytes = kernels::kWarpgroupRows * C::kHeadDim * 2;
-  static constexpr int kKvBytes = C::kKeys * C::kHeadDim * 2;
+  static constexpr int kKBytes = C::kKeys * C::kHeadDim * 2;
+  static constexpr int kVBytes = C::kKeys * C::kValueDim * 2;
 
   std::uint8_t q[C::kQStages][C::kConsumers][kQBytes];
-  std::uint8_t k[C::kKvStages][kKvBytes];
-  std::uint8_t v[C::kKvStages][kKvBytes];
+  std::uint8_t k[C::kKvStages][kKBytes];
+  std::uint8_t v[C::kKvStages][kVBytes];
   RingBarriers<C::kQStages> q_ring[C::kConsumers];
   RingBarriers<C::kKvStages> k_ring, v_ring;
 
@@ -98,10 +99,10 @@ struct AttentionLoader {
   /// Tile number n of the keys or values.
   __device__ void load_k(const KeyRows& rows, std::int32_t n) {
     last_k = k_at;
-    load_keys(rows, n, shared.k_ring, k_at, shared.k, params.k_map);
+    load_rows<C::kHeadDim>(rows, n, shared.k_ring, k_at, shared.k, params.k_map);
   }
   __device__ void load_v(const KeyRows& rows, std::int32_t n) {
-    load_keys(rows, n, shared.v_ring, v_at, shared.v, params.v_map);
+    load_rows<C::kValueDim>(rows, n, shared.v_ring, v_at, shared.v, params.v_map);
   }
   __device__ void load_rest_backwards(const KeyRows& rows, std::int32_t begin, std::int32_t end) {
     std::int32_t n = end - 1;
@@ -111,13 +112,15 @@ struct AttentionLoader {
     }
     load_v(rows, n);
   }
-  __device__ void load_keys(const KeyRows& rows, std::int32_t n, RingBarriers<kKvStages>& barriers,
+  template <int Columns>
+  __device__ void load_rows(const KeyRows& rows, std::int32_t n, RingBarriers<kKvStages>& barriers,
                             RingPosition<kKvStages>& at,
-                            std::uint8_t (&stages)[kKvStages][Shared::kKvBytes], const void* map) {
+                            std::uint8_t (&stages)[kKvStages][C::kKeys * Columns * 2],
+                            const void* map) {
     const Ring<kKvStages> ring(barriers);
-    ring.start_filling(at, Shared::kKvBytes);
-    Box<C::kKeys, 2 * C::kHeadDim>::template load<2>(
-        stages[at.stage], map, rows.first + n * C::kKeys, rows.head, rows.batch, ring.full(at));
+    ring.start_filling(at, C::kKeys * Columns * 2);
+    Box<C::kKeys, 2 * Columns>::template load<2>(stages[at.stage], map, rows.first + n * C::kKeys,
+                                                 rows.head, rows.batch, ring.full(at));
     at.advance();
   }
 };

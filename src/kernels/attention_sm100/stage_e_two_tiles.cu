@@ -3,11 +3,11 @@
 // Stage E, two tiles in flight: the tensor core works on one while the softmax of the other runs.
 //
 // In stage C products, softmax and rescaling take turns. Here a CTA has 256 rows, two tiles of 128,
-// each with scores and results of its own: all 512 columns at head_dim 128. The multiplying thread
-// goes O0 += P0 V, S0 = Q0 K', O1 += P1 V, S1 = Q1 K': while the softmax warps of tile 0 work on
-// S0, the products of tile 1 run. What a thread does to its row is split too. Softmax warps find
-// maximum and powers and keep their registers for scores; correction warps read the row's factor
-// from shared memory, touch the results only if some row of the warp needs it, and write the
+// each with scores and results of its own: all 512 columns with 128 of values. The multiplying
+// thread goes O0 += P0 V, S0 = Q0 K', O1 += P1 V, S1 = Q1 K': while the softmax warps of tile 0
+// work on S0, the products of tile 1 run. What a thread does to its row is split too. Softmax warps
+// find maximum and powers and keep their registers for scores; correction warps read the row's
+// factor from shared memory, touch the results only if some row of the warp needs it, and write the
 // output.
 //
 //   warp 13, one thread    Q of both tiles once; boxes of K and of V, each for both tiles
@@ -48,20 +48,23 @@ constexpr int kStages = kStageEStages, kTiles = 2;
 constexpr int kCorrectionWarp = 8, kMmaWarp = 12, kLoadWarp = 13;
 constexpr int kSoftmaxRegisters = 192, kCorrectionRegisters = 80, kOtherRegisters = 48;
 
-template <class Element, int HeadDim>
-struct Kernel : tile::TilesInFlight<kTiles, HeadDim> {
-  static constexpr int kBoxes = HeadDim / tile::kBoxElems;
+template <class Element, int HeadDim, int ValueDim = HeadDim>
+struct Kernel : tile::TilesInFlight<kTiles, ValueDim> {
+  static constexpr int kKeyBoxes = HeadDim / tile::kBoxElems;
+  static constexpr int kValueBoxes = ValueDim / tile::kBoxElems;
+  static constexpr int kStepBoxes = kKeyBoxes + kValueBoxes;
   using Polynomial = tile::EveryPairByPolynomial<HeadDim == 64 ? 4 : 8>;
   static constexpr int kColumns = 512;
-  using Base = tile::TilesInFlight<kTiles, HeadDim>;
+  using Base = tile::TilesInFlight<kTiles, ValueDim>;
   using Base::correct, Base::results, Base::rows_of, Base::scores;
   using typename Base::KeyRange;
   using typename Base::Rows;
 
   struct Shared {
-    static constexpr int kStages = kStageEStages, kKeyBoxes = kBoxes, kValueBoxes = kBoxes;
+    static constexpr int kStages = kStageEStages;
+    static constexpr int kKeyBoxes = Kernel::kKeyBoxes, kValueBoxes = Kernel::kValueBoxes;
 
-    std::uint8_t q[kTiles][kBoxes][tile::kBoxBytes];
+    std::uint8_t q[kTiles][kKeyBoxes][tile::kBoxBytes];
     std::uint8_t boxes[kStages][tile::kBoxBytes];
     float factors[kTiles][tile::kRowThreads];
     tile::RingBarriers<kStages> ring;
@@ -80,17 +83,18 @@ struct Kernel : tile::TilesInFlight<kTiles, HeadDim> {
     if (keys.count() == 0) return;
     const Rows first = rows_of(params, 0);
     const std::uint32_t q_full = ptx::shared_address(&shared.barriers.q_full);
-    ptx::mbarrier_arrive_expect_tx(q_full, kTiles * kBoxes * first.box_rows() * tile::kBoxRowBytes);
+    ptx::mbarrier_arrive_expect_tx(q_full,
+                                   kTiles * kKeyBoxes * first.box_rows() * tile::kBoxRowBytes);
     tile::load_queries(params, shared.q[0], first, q_full);
     tile::load_queries(params, shared.q[1], rows_of(params, 1), q_full);
     tile::RingPosition<kStages> at;
     for (std::int32_t n = keys.begin; n < keys.end; ++n) {
-      tile::load_tile<kBoxes>(params, shared, params.k_map, first, 0, n, at);
-      tile::load_tile<kBoxes>(params, shared, params.v_map, first, 0, n, at);
+      tile::load_tile<kKeyBoxes>(params, shared, params.k_map, first, 0, n, at);
+      tile::load_tile<kValueBoxes>(params, shared, params.v_map, first, 0, n, at);
     }
   }
 
-  // The multiplying thread. Boxes are numbered: of step n those of K begin at 2 n kBoxes.
+  // The multiplying thread. Boxes are numbered: of step n those of K begin at n kStepBoxes.
   struct Multiplier {
     Shared& shared;
     std::uint32_t columns;
@@ -100,35 +104,36 @@ struct Kernel : tile::TilesInFlight<kTiles, HeadDim> {
       tile::Ring<kStages>(shared.ring).wait_full(at);
       return at;
     }
+    template <int Boxes>
     __device__ void release(std::int32_t first_box) const {
-      for (int box = 0; box < kBoxes; ++box) {
+      for (int box = 0; box < Boxes; ++box) {
         ptx::tcgen05_commit(
             tile::Ring<kStages>(shared.ring).empty(tile::box_position<kStages>(first_box + box)));
       }
     }
     __device__ void score(std::int32_t step, int t) const {
-      const std::int32_t first_box = 2 * step * kBoxes;
+      const std::int32_t first_box = step * kStepBoxes;
 #pragma unroll 1
-      for (int box = 0; box < kBoxes; ++box) {
+      for (int box = 0; box < kKeyBoxes; ++box) {
         const auto at = wait_box(first_box + box);
         tile::issue_scores<Element, tile::kKeys>(
             scores(columns, t), ptx::shared_address(shared.q[t][box]),
             ptx::shared_address(shared.boxes[at.stage]), box > 0);
       }
       ptx::tcgen05_commit(ptx::shared_address(&shared.barriers.s_full[t]));
-      if (t == kTiles - 1) release(first_box);
+      if (t == kTiles - 1) release<kKeyBoxes>(first_box);
     }
     __device__ void add_values(std::int32_t step, int t) const {
-      const std::int32_t first_box = (2 * step + 1) * kBoxes;
+      const std::int32_t first_box = step * kStepBoxes + kKeyBoxes;
       tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]), step & 1);
 #pragma unroll 1
-      for (int box = 0; box < kBoxes; ++box) {
+      for (int box = 0; box < kValueBoxes; ++box) {
         const auto at = wait_box(first_box + box);
         tile::issue_values<Element, tile::kKeys>(
             results(columns, t) + box * tile::kBoxElems, scores(columns, t),
             ptx::shared_address(shared.boxes[at.stage]), step > 0);
       }
-      if (t == kTiles - 1) release(first_box);
+      if (t == kTiles - 1) release<kValueBoxes>(first_box);
     }
   };
 
@@ -201,9 +206,9 @@ struct Kernel : tile::TilesInFlight<kTiles, HeadDim> {
       const Rows rows = rows_of(params, t);
       tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.factor[t]), steps & 1);
       if (rows.rows() <= 0) continue;
-      tile::store_results<Element, kBoxes>(params, shared.q[t], rows, results(columns, t),
-                                           shared.factors[t][threadIdx.x % tile::kRowThreads],
-                                           steps > 0);
+      tile::store_results<Element, kValueBoxes>(params, shared.q[t], rows, results(columns, t),
+                                                shared.factors[t][threadIdx.x % tile::kRowThreads],
+                                                steps > 0);
     }
   }
 
@@ -239,13 +244,15 @@ struct Kernel : tile::TilesInFlight<kTiles, HeadDim> {
 };
 
 }  // namespace
-#define TILEWRIGHT_STAGE_E(NAME, ELEMENT, HEAD_DIM)                  \
+#define TILEWRIGHT_STAGE_E(NAME, ELEMENT, ...)                       \
   TILEWRIGHT_KERNEL(attention_sm100_stage_e_##NAME, AttentionParams, \
-                    __launch_bounds__(kStageEThreads, 1), Kernel<tile::ELEMENT, HEAD_DIM>::run)
+                    __launch_bounds__(kStageEThreads, 1), Kernel<tile::ELEMENT, __VA_ARGS__>::run)
 
 TILEWRIGHT_STAGE_E(bf16_d64, Bf16, 64)
 TILEWRIGHT_STAGE_E(bf16_d128, Bf16, 128)
+TILEWRIGHT_STAGE_E(bf16_d192_v128, Bf16, 192, 128)
 TILEWRIGHT_STAGE_E(f16_d64, Fp16, 64)
 TILEWRIGHT_STAGE_E(f16_d128, Fp16, 128)
+TILEWRIGHT_STAGE_E(f16_d192_v128, Fp16, 192, 128)
 
 }  // namespace tilewright::kernels

@@ -240,7 +240,7 @@ __device__ void clear_values_behind(const kernels::AttentionParams& params, Shar
 }
 
 /// 128 threads, one a row: results times `factor` to `boxes` of shared memory and out by tensor
-/// copies, or, where a box would run over the end of a packed sequence, row by row up to head_dim.
+/// copies, or, where a box would run over the end of a packed sequence, row by row up to value_dim.
 /// Without keys (`has_results` false) zeros. With 64 rows, threads from 64 on have the second half
 /// of every 256 columns of theirs.
 template <class Element, int ValueBoxes, int Rows = kTensorRows>
@@ -267,7 +267,7 @@ __device__ void store_results(const kernels::AttentionParams& params,
         const uint4 chunk = pack_chunk<Element>(&o[0][i * 8], factor);
         if (is_whole) {
           *line_chunk<uint4>(boxes[to / kBoxElems], row, to % kBoxElems / 8 + i) = chunk;
-        } else if (is_inside && rows.value_begin + to + 8 * i < params.head_dim) {
+        } else if (is_inside && rows.value_begin + to + 8 * i < params.value_dim) {
           reinterpret_cast<uint4*>(out + to)[i] = chunk;
         }
       }

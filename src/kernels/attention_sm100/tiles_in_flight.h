@@ -9,9 +9,9 @@
 
 namespace tilewright::tile {
 
-template <int Tiles, int HeadDim>
+template <int Tiles, int ValueDim>
 struct TilesInFlight {
-  using Rows = GroupWork<HeadDim, HeadDim>;
+  using Rows = GroupWork<ValueDim, ValueDim>;
 
   /// In shared memory; of tile t: s_full, its scores are there; factor, factors of its rows;
   /// p_ready, P and O may be used by the next product; o_full, its results are complete.
@@ -33,7 +33,7 @@ struct TilesInFlight {
     return columns + t * kKeys;
   }
   static __device__ std::uint32_t results(std::uint32_t columns, int t) {
-    return columns + Tiles * kKeys + t * HeadDim;
+    return columns + Tiles * kKeys + t * ValueDim;
   }
 
   /// Tile t of the CTA; it may have no rows.
@@ -64,7 +64,7 @@ struct TilesInFlight {
         wait_for_tensor_memory(ptx::shared_address(&shared.barriers.factor[t]), step & 1);
         const float factor = shared.factors[t][row];
         if (step > 0 && __any_sync(0xffffffffu, factor != 1.0f)) {
-          scale_row<HeadDim>(own_lanes(results(columns, t)), factor);
+          scale_row<ValueDim>(own_lanes(results(columns, t)), factor);
           ptx::tcgen05_wait_st_sync_aligned();
         }
         hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]));

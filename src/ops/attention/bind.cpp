@@ -127,11 +127,13 @@ void encode_maps(const device::Device& device, const AttentionProblem& p,
   const bool is_padded = trims(kernel, p);  // results are as wide as computed, and trimmed then
   const Strides out_strides = is_padded ? Strides{to.batch, to.row, to.head} : p.out_strides;
   MapRequest out = {"out", params.out, q_rows, p.heads, out_strides, q_box, q_batch, box_heads};
-  if (is_padded) out.row_elems = attention_width(kernel, p);
+  out.row_elems = is_padded ? attention_value_width(kernel, p) : p.value_dim;
   encode(out, attention_out_dtype(p), params.out_map);
-  if (!attention_has_columns(p))
-    return encode({"v", v, kv_rows, p.kv_heads, p.v_strides, k_box, kv_batch}, p.dtype,
-                  params.v_map);
+  if (!attention_has_columns(p)) {
+    MapRequest rows = {"v", v, kv_rows, p.kv_heads, p.v_strides, k_box, kv_batch};
+    rows.row_elems = p.value_dim;
+    return encode(rows, p.dtype, params.v_map);
+  }
   const auto box_rows = static_cast<std::uint32_t>(attention_width(kernel, p));
   MapRequest columns = {"v", v, p.head_dim, p.kv_heads, p.v_strides, box_rows, kv_batch};
   columns.row_elems = attention_value_columns(p);
@@ -177,6 +179,7 @@ AttentionNumbers attention_numbers(const AttentionPlan& plan, const AttentionKer
   params.q_len = narrow(p.q_len);
   params.kv_len = narrow(p.kv_len);
   params.head_dim = narrow(p.head_dim);
+  params.value_dim = narrow(p.value_dim);
   params.q_tiles = narrow(tiles.of_head);
   params.section_heads =
       std::max(attention_section_heads(device, p) >> numbers.pages.group_shift, 1);

@@ -66,7 +66,7 @@ consteval AttentionVariant k6_form(std::span<const kernels::K6Variant> variants,
                                    std::string_view name) {
   const int index = kernels::find_k6_index(variants, name);
   const kernels::K6Variant& form = variants[static_cast<std::size_t>(index)];
-  return {form.head_dim, form.name, form.tile(), form.stages_out};
+  return {form.head_dim, form.name, form.tile(), form.stages_out, form.value_dim, form.clips};
 }
 consteval AttentionVariant k6_form(std::string_view name) {
   return k6_form(kernels::kK6Variants, name);
@@ -76,6 +76,7 @@ AttentionKernel k6_row(const char* name, const char* idea, std::vector<Attention
   AttentionKernel kernel = {name, "attention_k6", idea, kEverything, Maps::kSwizzled, {}};
   kernel.variants = std::move(forms);
   kernel.pads = true;
+  kernel.features |= kOwnValueDim;
   return kernel;
 }
 
@@ -84,17 +85,18 @@ AttentionKernel k5_row() {
                             kEverything, Maps::kSwizzled, variants_up_to(256, kernels::k5_tile)};
   for (AttentionVariant& variant : kernel.variants) variant.writes_boxes = true;
   kernel.pads = true;
+  kernel.features |= kOwnValueDim;
   return kernel;
 }
 
 AttentionKernel k6_pages_row() {
-  constexpr std::uint32_t kOfPages = kEverything | kPages | kDeviceLengths;
+  constexpr std::uint32_t kOfPages = kEverything | kPages | kDeviceLengths | kOwnValueDim;
   AttentionKernel kernel = {
       "k6_pages", "attention_k6_pages", "keys in pages, lengths on the device",
       kOfPages,   Maps::kSwizzled,      {}};
-  kernel.variants = {k6_form(kernels::kK6PagedVariants, "d64"),
-                     k6_form(kernels::kK6PagedVariants, "d128"),
-                     k6_form(kernels::kK6PagedVariants, "d256")};
+  kernel.variants = {
+      k6_form(kernels::kK6PagedVariants, "d64"), k6_form(kernels::kK6PagedVariants, "d128"),
+      k6_form(kernels::kK6PagedVariants, "d256"), k6_form(kernels::kK6PagedVariants, "d192_v128")};
   kernel.has_pages = true;
   return kernel;
 }
@@ -137,7 +139,8 @@ std::vector<AttentionKernel> make_kernels() {
       step_to_k6("k6_1", "persistent CTAs, longest tiles first", k6_1_tile),
       step_to_k6("k6_2", "warpgroups in turn", k6_2_tile),
       step_to_k6("k6_3", "softmax of a tile under the next product", k6_3_tile),
-      k6_row("k6", "all of it, tuned", {k6_form("d64"), k6_form("d128"), k6_form("d256")}),
+      k6_row("k6", "all of it, tuned",
+             {k6_form("d64"), k6_form("d128"), k6_form("d256"), k6_form("d192_v128")}),
       k6_row("k6_short", "smaller tiles, for short sequences",
              {k6_form("d64_short"), k6_form("d128_short")}),
       k6_row("k6_long", "more keys a step, for long sequences", {k6_form("d128_long")}),
@@ -169,11 +172,15 @@ const RequiredFeature kRequiredFeatures[] = {
      [](const AttentionProblem& p) { return p.has_q_lengths || p.has_kv_lengths; }},
 };
 
-std::string list_dims(const AttentionKernel& kernel) {
+// Those with values of another width only where that is asked for.
+std::string list_dims(const AttentionKernel& kernel, const AttentionProblem& p) {
   std::string text;
   for (const AttentionVariant& variant : kernel.variants) {
+    const bool is_usual = variant.value_dim == variant.head_dim;
+    if (!is_usual && attention_value_dim(p) == p.head_dim) continue;
     if (!text.empty()) text += ", ";
     text += std::to_string(variant.head_dim);
+    if (!is_usual) text += fmt::format(" with value_dim {}", variant.value_dim);
   }
   return text;
 }
@@ -233,10 +240,10 @@ constexpr double kRateOfPages = 0.93, kCopyUs = 0.011;
 double page_copies_us(const AttentionKernel& kernel, const device::DeviceInfo& device,
                       const AttentionProblem& p, double tiles) {
   const double keys = static_cast<double>(attention_page_box(kernel, p));
-  const double columns = static_cast<double>(p.head_dim) / 64;
+  const double columns = static_cast<double>(p.head_dim + attention_value_dim(p)) / 64;
   const double seen = count_visible_scores(p, p.q_len, p.kv_len) /
                       static_cast<double>(std::max<std::int64_t>(p.q_len, 1));
-  return kCopyUs * 2 * columns * seen / keys * tiles / std::max(device.num_sms, 1);
+  return kCopyUs * columns * seen / keys * tiles / std::max(device.num_sms, 1);
 }
 
 // Between two lengths in proportion to the logarithm.
@@ -251,13 +258,23 @@ double rate_at(const std::array<float, 6>& rates, std::int64_t length) {
 
 }  // namespace
 
-const AttentionVariant* AttentionKernel::find_variant(std::int64_t head_dim) const noexcept {
+const AttentionVariant* AttentionKernel::find_variant(const AttentionProblem& p) const noexcept {
+  const std::int64_t value_dim = attention_value_dim(p);
+  const bool is_usual = value_dim == p.head_dim;
   const auto fits = [&](const AttentionVariant& variant) {
-    return head_dim == variant.head_dim ||
-           (pads && is_padded_to(static_cast<int>(head_dim), variant.head_dim));
+    if (is_usual && variant.value_dim != variant.head_dim) return false;
+    if (p.head_dim == variant.head_dim && value_dim == variant.value_dim) return true;
+    if (!pads && !variant.clips) return false;
+    if (is_usual) return is_padded_to(static_cast<int>(p.head_dim), variant.head_dim);
+    return p.head_dim <= variant.head_dim && value_dim <= variant.value_dim;
   };
-  const auto at = std::ranges::find_if(variants, fits);
-  return at == variants.end() ? nullptr : &*at;
+  const AttentionVariant* narrowest = nullptr;
+  for (const AttentionVariant& variant : variants) {
+    const auto columns = [](const AttentionVariant& v) { return v.head_dim + v.value_dim; };
+    if (fits(variant) && (narrowest == nullptr || columns(variant) < columns(*narrowest)))
+      narrowest = &variant;
+  }
+  return narrowest;
 }
 
 std::span<const AttentionKernel> all_attention_kernels() {
@@ -303,7 +320,7 @@ std::uint32_t attention_features(const kernels::AttentionSupport& support) {
 AttentionTile find_attention_tile(const AttentionKernel& kernel, const AttentionProblem& p) {
   if (kernel.fp8 != AttentionFp8::kNone)
     return choose_fp8(kernel, fp8_problem(kernel.fp8, p)).variant->tile();
-  if (kernel.group_tile == nullptr) return kernel.find_variant(p.head_dim)->tile;
+  if (kernel.group_tile == nullptr) return kernel.find_variant(p)->tile;
   return kernel.group_tile(attention_width(kernel, p), static_cast<int>(p.heads / p.kv_heads));
 }
 
@@ -327,7 +344,7 @@ std::int32_t attention_page_box(const AttentionKernel& kernel, const AttentionPr
 
 std::vector<std::string> attention_entries(const AttentionKernel& kernel,
                                            const AttentionProblem& p) {
-  const AttentionVariant* const variant = kernel.find_variant(p.head_dim);
+  const AttentionVariant* const variant = kernel.find_variant(p);
   if (variant == nullptr) return {};
   if (kernel.fp8 != AttentionFp8::kNone) {
     const Fp8Choice choice = choose_fp8(kernel, fp8_problem(kernel.fp8, p));
@@ -343,11 +360,13 @@ std::string attention_obstacle(const AttentionKernel& kernel, const device::Devi
                                const AttentionProblem& p) {
   std::string obstacle = capability_obstacle(kernel.capability, device);
   if (!obstacle.empty()) return obstacle;
-  const AttentionVariant* const variant = kernel.find_variant(p.head_dim);
-  if (variant == nullptr) return fmt::format("exists for head_dim {}", list_dims(kernel));
+  if (attention_value_dim(p) != p.head_dim && !(kernel.features & kOwnValueDim))
+    return "does not support a value_dim other than head_dim";
+  const AttentionVariant* const variant = kernel.find_variant(p);
+  if (variant == nullptr) return fmt::format("exists for head_dim {}", list_dims(kernel, p));
   if (kernel.prepares(p) && variant->head_dim != p.head_dim)
     return fmt::format("rounds operands of head_dim {} alone; give it padded ones",
-                       list_dims(kernel));
+                       list_dims(kernel, p));
   if (kernel.is_e4m3_only && !attention_is_e4m3(p)) return "is for operands of e4m3";
   if (kernel.is_e4m3_only && attention_has_columns(p))
     return "reads values in rows; columns stand in the order of Hopper's accumulators";
@@ -376,7 +395,7 @@ std::string attention_obstacle(const AttentionKernel& kernel, const device::Devi
 double attention_cost_us(const AttentionKernel& kernel, const device::DeviceInfo& device,
                          const AttentionProblem& p) {
   if (kernel.capability == 100) return sm100_attention_cost_us(kernel, device, p);
-  if (kernel.find_variant(p.head_dim) == nullptr) return std::numeric_limits<double>::infinity();
+  if (kernel.find_variant(p) == nullptr) return std::numeric_limits<double>::infinity();
   const AttentionRates* const rates = find_rates(kernel, p);
   if (rates == nullptr) return std::numeric_limits<double>::infinity();
   const bool is_masked = p.causal || p.window_left >= 0 || p.window_right >= 0;
@@ -386,7 +405,9 @@ double attention_cost_us(const AttentionKernel& kernel, const device::DeviceInfo
       static_cast<double>(q_tiles) * static_cast<double>(heads) * static_cast<double>(p.batch);
   const double busy = std::min(1.0, std::max(ctas, 1.0) / std::max(device.num_sms, 1));
   constexpr double kLaunchUs = 4;
-  const double padding = static_cast<double>(attention_width(kernel, p)) / double(p.head_dim);
+  const double padding =
+      static_cast<double>(attention_width(kernel, p) + attention_value_width(kernel, p)) /
+      static_cast<double>(p.head_dim + attention_value_dim(p));
   const double us = padding * count_work(p).flops / (busy * rate * 1e6);
   if (p.page_size == 0) return kLaunchUs + us + trim_cost_us(kernel, p);
   return kLaunchUs + std::max(us / kRateOfPages, page_copies_us(kernel, device, p, ctas));

@@ -25,6 +25,7 @@ enum AttentionFeature : std::uint32_t {
   kE4m3Operands = 1 << 6,
   kPages = 1 << 7,
   kDeviceLengths = 1 << 8,
+  kOwnValueDim = 1 << 9,
 };
 
 /// Kernels that compute in e4m3, and what they do to operands of 16 bits before.
@@ -45,6 +46,8 @@ struct AttentionVariant {
   /// Results leave by tensor copies, so that the map keeps padded columns back; of packed sequences
   /// only where a box never runs over the end of one.
   bool writes_boxes = false;
+  int value_dim = head_dim;
+  bool clips = false;  ///< the kernel itself writes no column that does not exist
 };
 
 /// One kernel, for some head dimensions.
@@ -79,9 +82,9 @@ struct AttentionKernel {
   bool prepares(const AttentionProblem& problem) const noexcept {
     return fp8 != AttentionFp8::kNone && problem.dtype != DType::kF8_E4M3;
   }
-  /// The one of that head_dim, or that pads it to its own: by less than twice, or to 64. nullptr if
-  /// there is none.
-  const AttentionVariant* find_variant(std::int64_t head_dim) const noexcept;
+  /// The one of that head_dim, or that pads it to its own: by less than twice, or to 64. Where
+  /// value_dim is another, the narrowest that has room for both. nullptr if there is none.
+  const AttentionVariant* find_variant(const AttentionProblem& problem) const noexcept;
 };
 
 /// The ladder for Hopper, first rung first.

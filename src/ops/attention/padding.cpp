@@ -16,11 +16,13 @@ namespace {
 constexpr int kNarrowest = 64;
 constexpr std::int64_t kOutBytes = 2;  // of an element
 
-// Whether the map of out, and with it the end of a row, is between the kernel and memory.
-bool writes_boxes(const AttentionKernel& kernel, const AttentionProblem& p) {
-  if (kernel.capability == 100) return true;  // where it writes rows it looks at head_dim
+// Whether no column that does not exist reaches memory: the map of out is between, or the kernel
+// looks at the end of a row.
+bool ends_rows(const AttentionKernel& kernel, const AttentionProblem& p) {
+  const AttentionVariant& variant = *kernel.find_variant(p);
+  if (variant.clips) return true;
   if (p.is_packed) return false;
-  if (kernel.fp8 == AttentionFp8::kNone) return kernel.find_variant(p.head_dim)->writes_boxes;
+  if (kernel.fp8 == AttentionFp8::kNone) return variant.writes_boxes;
   return choose_fp8(kernel, p).variant->stages_out;
 }
 
@@ -36,16 +38,20 @@ bool is_padded_to(std::int64_t head_dim, int width) noexcept {
 }
 
 int attention_width(const AttentionKernel& kernel, const AttentionProblem& p) {
-  return kernel.find_variant(p.head_dim)->head_dim;
+  return kernel.find_variant(p)->head_dim;
+}
+
+int attention_value_width(const AttentionKernel& kernel, const AttentionProblem& p) {
+  return kernel.find_variant(p)->value_dim;
 }
 
 bool trims(const AttentionKernel& kernel, const AttentionProblem& p) {
-  return attention_width(kernel, p) != p.head_dim && !writes_boxes(kernel, p);
+  return attention_value_width(kernel, p) != attention_value_dim(p) && !ends_rows(kernel, p);
 }
 
 std::size_t padded_out_bytes(const AttentionKernel& kernel, const AttentionProblem& p) {
   if (!trims(kernel, p)) return 0;
-  return static_cast<std::size_t>(attention_q_rows(p) * p.heads * attention_width(kernel, p) *
+  return static_cast<std::size_t>(attention_q_rows(p) * p.heads * attention_value_width(kernel, p) *
                                   kOutBytes);
 }
 
@@ -70,7 +76,7 @@ void* padded_out(const AttentionPlan& plan, const AttentionKernel& kernel, void*
 
 kernels::AttentionStrides padded_out_strides(const AttentionKernel& kernel,
                                              const AttentionProblem& p) {
-  const std::int64_t width = attention_width(kernel, p), row = p.heads * width;
+  const std::int64_t width = attention_value_width(kernel, p), row = p.heads * width;
   return {p.is_packed ? 0 : p.q_len * row, row, width};
 }
 
@@ -83,8 +89,8 @@ kernels::AttentionTrimParams trim_params(const AttentionPlan& plan, const Attent
           .strides = {p.out_strides.batch, p.out_strides.row, p.out_strides.head},
           .heads = narrow(p.heads),
           .q_len = narrow(p.q_len),
-          .head_dim = narrow(p.head_dim),
-          .width = attention_width(kernel, p),
+          .head_dim = narrow(attention_value_dim(p)),
+          .width = attention_value_width(kernel, p),
           .row_tiles = narrow(ceil_div(p.q_len, kernels::kTrimRows))};
 }
 

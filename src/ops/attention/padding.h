@@ -19,6 +19,8 @@ bool is_padded_to(std::int64_t head_dim, int width) noexcept;
 
 /// Columns that a kernel which can do a problem computes: those of its variant.
 int attention_width(const AttentionKernel& kernel, const AttentionProblem& problem);
+/// The same of values and out.
+int attention_value_width(const AttentionKernel& kernel, const AttentionProblem& problem);
 
 /// Whether results are written to the workspace, as wide as they are computed, and trimmed then:
 /// the kernel writes rows, and not by tensor maps.

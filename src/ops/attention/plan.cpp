@@ -56,7 +56,8 @@ const AttentionKernel& choose_kernel(const device::DeviceInfo& device, Attention
   const std::span<const AttentionKernel> kernels = kernels_in_question(device, p);
   const Request request = {
       "attention", p.kernel, device.name,
-      fmt::format("{} with head_dim {}", attention_type_name(p.dtype), p.head_dim), remedy_of(p)};
+      fmt::format("{} with {}", attention_type_name(p.dtype), attention_dims_text(p)),
+      remedy_of(p)};
   return kernels[choose(plan, request, kernels, [&](const AttentionKernel& kernel) {
     Option option = make_option(kernel.name, attention_obstacle(kernel, device, p),
                                 [&] { return attention_cost_us(kernel, device, p); });
@@ -157,9 +158,9 @@ std::int32_t attention_section_heads(const device::DeviceInfo& device, const Att
   if (!has_uneven_tiles(p)) return 1;
   const double pairs = static_cast<double>(p.batch) * static_cast<double>(p.heads);
   // Heads of a group share their keys and values, 2 bytes an element.
-  const double bytes_per_pair = 4.0 * static_cast<double>(p.kv_len) *
-                                static_cast<double>(p.head_dim) * static_cast<double>(p.kv_heads) /
-                                static_cast<double>(p.heads);
+  const double bytes_per_pair = 2.0 * static_cast<double>(p.kv_len) *
+                                static_cast<double>(p.head_dim + attention_value_dim(p)) *
+                                static_cast<double>(p.kv_heads) / static_cast<double>(p.heads);
   const double cache_bytes = device.l2_bytes / 2.0;
   std::int32_t section = 1;
   while (section < pairs && section < (1 << 20) && 2 * section * bytes_per_pair <= cache_bytes)
@@ -177,6 +178,7 @@ void plan_prepared(AttentionPlan& plan, const device::DeviceInfo& device, Attent
   plan.tile_queries = attention.tile_queries;
   plan.tile_keys = attention.tile_keys;
   plan.padded_head_dim = attention.padded_head_dim;
+  plan.padded_value_dim = attention.padded_value_dim;
   plan.accumulation = attention.accumulation;
   plan.accumulation_reason = std::move(attention.accumulation_reason);
   plan.accumulation_keys = attention.accumulation_keys;
@@ -201,6 +203,7 @@ void plan_kernel(AttentionPlan& plan, const device::DeviceInfo& device,
   plan.tile_queries = tile.queries;
   plan.tile_keys = tile.keys;
   plan.padded_head_dim = attention_width(kernel, p);
+  plan.padded_value_dim = attention_value_width(kernel, p);
   plan.launches = make_launches(kernel, device, p);
   if (!plan.launches.empty()) plan.workspace_bytes = workspace_bytes(kernel, p);
 }

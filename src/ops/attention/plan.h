@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "ops/attention/kernels.h"
 
+#include <string>
 #include <vector>
 
 namespace tilewright::ops {
@@ -13,6 +14,9 @@ namespace tilewright::ops {
 /// Errors   as Attention's constructor
 AttentionPlan make_attention_plan(const device::DeviceInfo& device,
                                   const AttentionProblem& problem);
+
+/// "head_dim 192, value_dim 128", the second where it is another.
+std::string attention_dims_text(const AttentionProblem& problem);
 
 /// How problem and kernel read.
 std::vector<PlanNote> attention_notes(const AttentionPlan& plan);

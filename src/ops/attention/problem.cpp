@@ -41,6 +41,12 @@ bool check_numbers(ProblemChecks& checks, const AttentionProblem& p) {
       .expect(p.head_dim > 0 && p.head_dim <= 4096 && p.head_dim % 8 == 0, "head_dim", p.head_dim,
               "a multiple of 8 from 8 to 4096: rows are read in 16 bytes")
       .remedy("Pad with zeros.");
+  const std::int64_t value_dim = attention_value_dim(p);
+  checks
+      .expect(p.value_dim == 0 || (value_dim > 0 && value_dim <= 4096 && value_dim % 8 == 0),
+              "value_dim", value_dim,
+              "a multiple of 8 from 8 to 4096, or 0 for head_dim: rows are read in 16 bytes")
+      .remedy("Pad with zeros.");
   if (attention_is_e4m3(p))
     checks
         .expect(p.head_dim % 16 == 0, "head_dim", p.head_dim,
@@ -111,6 +117,7 @@ struct Tensor {
   std::int64_t row_elems;  // contiguous
   std::int64_t elem_bytes;
   bool is_transposed = false;  // heads lie outside of rows
+  const char* elems_name = "head_dim";
 };
 
 // Empty if it is too large.
@@ -167,7 +174,8 @@ Strides complete_strides(ProblemChecks& checks, const Tensor& tensor, const Stri
         of_strides.expect(stride >= 0 && stride % multiple == 0, dimension, stride,
                           "a multiple of {}, so that rows stay aligned to 16 bytes", multiple) &&
         of_strides.expect(!is_written || stride >= tensor.row_elems, dimension, stride,
-                          "at least head_dim = {}: results would overlap", tensor.row_elems) &&
+                          "at least {} = {}: results would overlap", tensor.elems_name,
+                          tensor.row_elems) &&
         is_right;
   }
   if (is_right)
@@ -187,20 +195,22 @@ void complete_all_strides(ProblemChecks& checks, AttentionProblem& p,
     strides = complete_strides(checks, tensor, strides, is_written);
     if (p.is_packed && !(is_paged && tensor.batch == p.num_pages)) strides.batch = 0;
   };
-  const std::int64_t bytes = attention_is_e4m3(p) ? 1 : 2, dim = p.head_dim;
+  const std::int64_t bytes = attention_is_e4m3(p) ? 1 : 2;
+  const std::int64_t dim = p.head_dim, value_dim = p.value_dim;
   complete({names.q, q_batch, q_rows, p.heads, dim, bytes}, p.q_strides);
   complete({names.k, batch, kv_rows, p.kv_heads, dim, bytes}, p.k_strides);
   if (attention_has_columns(p)) {
     const std::int64_t columns = std::max<std::int64_t>(attention_value_columns(p), 16);
-    complete({names.v, batch, dim, p.kv_heads, columns, bytes, true}, p.v_strides);
+    complete({names.v, batch, value_dim, p.kv_heads, columns, bytes, true}, p.v_strides);
     checks.expect(p.v_strides.row >= attention_value_columns(p),
                   fmt::format("{}_strides.row", names.v).c_str(), p.v_strides.row,
                   "at least its {} columns: that of dimensions, since v_layout is kColumns",
                   attention_value_columns(p));
   } else {
-    complete({names.v, batch, kv_rows, p.kv_heads, dim, bytes}, p.v_strides);
+    complete({names.v, batch, kv_rows, p.kv_heads, value_dim, bytes}, p.v_strides);
   }
-  complete({"out", q_batch, q_rows, p.heads, dim, 2}, p.out_strides, true);
+  const char* const width = value_dim == dim ? "head_dim" : "value_dim";
+  complete({"out", q_batch, q_rows, p.heads, value_dim, 2, false, width}, p.out_strides, true);
 }
 
 double sum_of_range(double first, double last) {
@@ -218,6 +228,7 @@ AttentionProblem complete_attention_problem(ProblemChecks& checks, const Attenti
   }
   if (!checks.is_fine()) return p;
   p.out_dtype = attention_out_dtype(p);
+  p.value_dim = attention_value_dim(p);
   if (!p.scale) p.scale = 1 / std::sqrt(static_cast<double>(p.head_dim));
   if (!p.is_packed) {
     p.total_q = p.batch * p.q_len;
@@ -229,6 +240,10 @@ AttentionProblem complete_attention_problem(ProblemChecks& checks, const Attenti
 
 bool attention_is_e4m3(const AttentionProblem& p) noexcept {
   return p.dtype == DType::kF8_E4M3;
+}
+
+std::int64_t attention_value_dim(const AttentionProblem& p) noexcept {
+  return p.value_dim == 0 ? p.head_dim : p.value_dim;
 }
 
 bool attention_has_columns(const AttentionProblem& p) noexcept {
@@ -285,7 +300,8 @@ const char* attention_type_name(DType dtype) noexcept {
 namespace {
 
 double flops_of(const AttentionProblem& p) {
-  const double per_score = 4.0 * static_cast<double>(p.head_dim) * static_cast<double>(p.heads);
+  const double columns = static_cast<double>(p.head_dim + attention_value_dim(p));
+  const double per_score = 2.0 * columns * static_cast<double>(p.heads);
   const double batch = static_cast<double>(p.batch);
   if (!p.is_packed) return per_score * batch * count_visible_scores(p, p.q_len, p.kv_len);
   if (p.batch == 0) return 0;
@@ -301,8 +317,10 @@ double bytes_of(const AttentionProblem& p) {
                              : static_cast<double>(attention_kv_rows(p));
   const double kv_elems = kv_rows * static_cast<double>(p.kv_heads);
   const double dim = static_cast<double>(p.head_dim);
+  const double value_dim = static_cast<double>(attention_value_dim(p));
   const double in_bytes = attention_is_e4m3(p) ? 1 : 2;
-  return dim * ((in_bytes + 2) * q_elems + 2 * in_bytes * kv_elems) + (p.has_lse ? 4 * q_elems : 0);
+  return (in_bytes * dim + 2 * value_dim) * q_elems + in_bytes * (dim + value_dim) * kv_elems +
+         (p.has_lse ? 4 * q_elems : 0);
 }
 
 }  // namespace

@@ -23,6 +23,8 @@ bool attention_is_e4m3(const AttentionProblem& problem) noexcept;
 /// They are, and values lie in columns.
 bool attention_has_columns(const AttentionProblem& problem) noexcept;
 DType attention_out_dtype(const AttentionProblem& problem) noexcept;
+/// Of v and out: value_dim, or head_dim.
+std::int64_t attention_value_dim(const AttentionProblem& problem) noexcept;
 /// Columns of values in that layout, those of all packed sequences.
 std::int64_t attention_value_columns(const AttentionProblem& problem) noexcept;
 

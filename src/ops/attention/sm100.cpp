@@ -15,7 +15,12 @@ namespace tilewright::ops {
 
 namespace {
 
-using Variants = std::initializer_list<std::pair<int, const char*>>;
+struct Form {
+  int head_dim;
+  const char* name;
+  int value_dim = head_dim;
+};
+using Variants = std::initializer_list<Form>;
 
 AttentionKernel stage(char letter, const char* idea, const kernels::AttentionSupport& support,
                       AttentionKernel::GroupTile tile, int (*ctas)(int), Variants variants) {
@@ -28,9 +33,10 @@ AttentionKernel stage(char letter, const char* idea, const kernels::AttentionSup
                             .capability = 100,
                             .group_tile = tile,
                             .ctas = ctas};
-  for (const auto& [head_dim, name] : variants)
-    kernel.variants.push_back({head_dim, name, tile(head_dim, 1), true});
+  for (const auto& [head_dim, name, value_dim] : variants)
+    kernel.variants.push_back({head_dim, name, tile(head_dim, 1), true, value_dim, true});
   kernel.pads = true;
+  kernel.features |= kOwnValueDim;
   return kernel;
 }
 
@@ -41,10 +47,10 @@ struct StepClocks {
   double clocks;
 };
 constexpr StepClocks kStepClocks[] = {
-    {"sm100_c", 64, 1664},        {"sm100_c", 128, 2304},     {"sm100_c", 256, 3584},
-    {"sm100_c", 512, 5120},       {"sm100_e", 64, 2.0 * 896}, {"sm100_e", 128, 2.0 * 1032},
-    {"sm100_f", 256, 2048},       {"sm100_f", 512, 2696},     {"sm100_h", 64, 2.0 * 1024},
-    {"sm100_h", 128, 2.0 * 1024}, {"sm100_h", 256, 2048},
+    {"sm100_c", 64, 1664},        {"sm100_c", 128, 2304},       {"sm100_c", 256, 3584},
+    {"sm100_c", 512, 5120},       {"sm100_e", 64, 2.0 * 896},   {"sm100_e", 128, 2.0 * 1032},
+    {"sm100_e", 192, 2.0 * 1280}, {"sm100_f", 256, 2048},       {"sm100_f", 512, 2696},
+    {"sm100_h", 64, 2.0 * 1024},  {"sm100_h", 128, 2.0 * 1024}, {"sm100_h", 256, 2048},
 };
 
 }  // namespace
@@ -55,7 +61,7 @@ std::vector<AttentionKernel> make_sm100_attention_kernels() {
       stage('c', "Tensor Memory, online softmax", kStageCSupport, stage_c_tile, sm100_value_splits,
             {{64, "d64"}, {128, "d128"}, {256, "d256"}, {512, "d512"}}),
       stage('e', "two tiles in flight", kStageESupport, stage_e_tile, [](int) { return 1; },
-            {{64, "d64"}, {128, "d128"}}),
+            {{64, "d64"}, {128, "d128"}, {192, "d192_v128", 128}}),
       stage('f', "pairs of CTAs share keys and values", kStageFSupport, stage_f_tile,
             [](int) { return 2; }, {{256, "d256"}, {512, "d512"}}),
   };
@@ -64,6 +70,7 @@ std::vector<AttentionKernel> make_sm100_attention_kernels() {
                       stage_h_tile, [](int) { return 1; },
                       {{64, "d64"}, {128, "d128"}, {256, "d256"}}));
   all.back().features |= kE4m3Operands;
+  all.back().features &= ~std::uint32_t{kOwnValueDim};
   all.back().is_e4m3_only = true;
   return all;
 }

@@ -19,7 +19,7 @@ std::string problem_text(const AttentionProblem& p) {
   std::string text =
       fmt::format("{}, batch {}, heads {}", ops::attention_type_name(p.dtype), p.batch, p.heads);
   if (p.kv_heads != p.heads) text += fmt::format("/{}", p.kv_heads);
-  text += fmt::format(", queries {}, keys {}, head_dim {}", p.q_len, p.kv_len, p.head_dim);
+  text += fmt::format(", queries {}, keys {}, {}", p.q_len, p.kv_len, ops::attention_dims_text(p));
   if (p.page_size > 0) {
     if (p.is_packed) text += fmt::format(", packed ({} rows)", p.total_q);
     text += fmt::format(", {} pages of {} keys", p.num_pages, p.page_size);
@@ -40,22 +40,32 @@ std::string problem_text(const AttentionProblem& p) {
 
 // What a head_dim between those of kernels costs.
 std::string padding_text(const AttentionPlan& plan) {
-  const auto head_dim = static_cast<double>(plan.problem.head_dim);
+  const auto dims = static_cast<double>(plan.problem.head_dim + plan.problem.value_dim);
+  std::string as = std::to_string(plan.padded_head_dim);
+  if (plan.padded_value_dim != plan.padded_head_dim)
+    as += fmt::format(" and {}", plan.padded_value_dim);
   std::string text =
-      fmt::format("head_dim {} as {}: {:.3g} times the products", plan.problem.head_dim,
-                  plan.padded_head_dim, plan.padded_head_dim / head_dim);
+      fmt::format("{} as {}: {:.3g} times the products", ops::attention_dims_text(plan.problem), as,
+                  (plan.padded_head_dim + plan.padded_value_dim) / dims);
   const bool trims = !plan.launches.empty() && plan.launches.back().step == std::string("trim");
   return text + (trims ? ", results trimmed from the workspace" : "");
 }
 
 }  // namespace
 
+std::string ops::attention_dims_text(const AttentionProblem& p) {
+  const std::string text = fmt::format("head_dim {}", p.head_dim);
+  const std::int64_t value_dim = attention_value_dim(p);
+  return value_dim == p.head_dim ? text : text + fmt::format(", value_dim {}", value_dim);
+}
+
 std::vector<PlanNote> ops::attention_notes(const AttentionPlan& plan) {
   std::vector<PlanNote> notes = {
       {"attention", problem_text(plan.problem)},
       {"kernel", fmt::format("{}: tiles of {} queries by {} keys", plan.kernel, plan.tile_queries,
                              plan.tile_keys)}};
-  if (plan.padded_head_dim > plan.problem.head_dim)
+  if (plan.padded_head_dim > plan.problem.head_dim ||
+      plan.padded_value_dim > plan.problem.value_dim)
     notes.push_back({"padding", padding_text(plan)});
   if (plan.accumulation != Fp8Accumulation::kAuto) {
     const bool is_two_level = plan.accumulation == Fp8Accumulation::kTwoLevel;

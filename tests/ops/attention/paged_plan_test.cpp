@@ -152,7 +152,7 @@ TEST_F(AttentionPagedPlan, SaysWhatNoKernelDoes) {
 }
 TEST_F(AttentionPagedPlan, ANamedKernelSaysWhatItLacks) {
   for (const AttentionKernel& kernel : hopper_attention_kernels()) {
-    if (kernel.has_pages || kernel.find_variant(128) == nullptr) continue;
+    if (kernel.has_pages || kernel.find_variant({.head_dim = 128}) == nullptr) continue;
     const AttentionProblem p = changed(kPaged, [&](auto& x) {
       x.kernel = kernel.name;
       x.dtype = DType::kBF16;

@@ -56,8 +56,9 @@ class PagedRun {
     const Buffer sink = Buffer::from(inner, std::vector<float>(sinks.begin(), sinks.end()));
     const Attention attention(device_, p);
     const Buffer workspace(inner, attention.plan().workspace_bytes);
-    const kernels::Output<std::uint16_t> out(inner, q_codes_.size());
-    const kernels::Output<float> lse(inner, q_codes_.size() / size(p.head_dim));
+    const std::size_t lines = num_query_rows() * size(p.heads);
+    const kernels::Output<std::uint16_t> out(inner, lines * size(value_dim_of(p)));
+    const kernels::Output<float> lse(inner, lines);
     const device::Stream stream(inner);
     attention.run({.q = kernels::pointer_to<const void>(q),
                    .k = kernels::pointer_to<const void>(k),
@@ -98,9 +99,14 @@ class PagedRun {
     p.max_pages = (p.kv_len + p.page_size - 1) / p.page_size;
     p.num_pages = p.batch * p.max_pages + 2;
     p.table_stride = p.max_pages + 3;
-    const std::int64_t row = p.kv_heads * p.head_dim;
-    if (case_.page_gap > 0)
-      p.k_strides = p.v_strides = {(p.page_size + case_.page_gap) * row, row, p.head_dim};
+    const auto apart = [&](std::int64_t dim) {
+      const std::int64_t row = p.kv_heads * dim;
+      return Strides{(p.page_size + case_.page_gap) * row, row, dim};
+    };
+    if (case_.page_gap > 0) {
+      p.k_strides = apart(p.head_dim);
+      p.v_strides = apart(value_dim_of(p));
+    }
     std::vector<std::int32_t> pages(size(p.num_pages));
     std::iota(pages.begin(), pages.end(), 0);
     std::ranges::shuffle(pages, std::mt19937(7));
@@ -133,13 +139,13 @@ class PagedRun {
   // Random numbers where they are used, NaN elsewhere; and the same without what lies between.
   void draw() {
     const AttentionProblem& p = case_.problem;
-    const std::size_t q_elems = size(p.heads * p.head_dim),
-                      kv_elems = size(p.kv_heads * p.head_dim);
+    const std::size_t q_elems = size(p.heads * p.head_dim), k_elems = size(p.kv_heads * p.head_dim),
+                      v_elems = size(p.kv_heads * value_dim_of(p));
     const std::size_t kv_rows =
         size(p.page_size > 0 ? p.num_pages * (p.page_size + case_.page_gap) : p.batch * p.kv_len);
     q_codes_.assign(num_query_rows() * q_elems, 0xffff);
-    k_codes_.assign(kv_rows * kv_elems, 0xffff);
-    v_codes_ = k_codes_;
+    k_codes_.assign(kv_rows * k_elems, 0xffff);
+    v_codes_.assign(kv_rows * v_elems, 0xffff);
     const auto fill = [&](std::vector<double>& gathered, std::vector<std::uint16_t>& codes,
                           std::uint64_t seed, std::optional<std::size_t> row, std::size_t elems) {
       const auto count = static_cast<std::int64_t>(elems);
@@ -155,8 +161,8 @@ class PagedRun {
       for (std::int64_t i = 0; i < used_q_[size(b)]; ++i)
         fill(q_, q_codes_, ++seed, query_row(b, i), q_elems);
       for (std::int64_t j = 0; j < used_kv_[size(b)]; ++j) {
-        fill(k_, k_codes_, ++seed, key_row(b, j), kv_elems);
-        fill(v_, v_codes_, ++seed, key_row(b, j), kv_elems);
+        fill(k_, k_codes_, ++seed, key_row(b, j), k_elems);
+        fill(v_, v_codes_, ++seed, key_row(b, j), v_elems);
       }
     }
   }
@@ -171,7 +177,7 @@ class PagedRun {
                                                .q_len = *std::ranges::max_element(used_q_),
                                                .kv_len = *std::ranges::max_element(used_kv_),
                                                .head_dim = p.head_dim,
-                                               .v_head_dim = p.head_dim,
+                                               .v_head_dim = value_dim_of(p),
                                                .scale = p.scale,
                                                .softcap = p.softcap,
                                                .causal = p.causal,
@@ -195,7 +201,7 @@ class PagedRun {
           SCOPED_TRACE(fmt::format("sequence {}, query {}, head {}", b, i, head));
           const std::size_t line = head * total + row;
           const std::size_t at = query_row(b, i) * size(p.heads) + head;
-          compare_row(exact, line, (row * size(p.heads) + head) * size(p.head_dim), out, at);
+          compare_row(exact, line, (row * size(p.heads) + head) * size(value_dim_of(p)), out, at);
           if (p.has_lse) compare_lse(exact, line, lse[lse_index(b, i, head)]);
           lse[lse_index(b, i, head)] = NAN;
           if (testing::Test::HasFatalFailure()) return;
@@ -233,7 +239,7 @@ class PagedRun {
   void compare_row(const reference::AttentionResult& exact, std::size_t line, std::size_t first,
                    std::vector<std::uint16_t>& out, std::size_t at) const {
     const reference::AttentionRow bounds = bounds_of(exact, line);
-    const std::size_t dims = size(case_.problem.head_dim);
+    const std::size_t dims = size(value_dim_of(case_.problem));
     for (std::size_t d = 0; d < dims; ++d) {
       std::uint16_t& code = out[at * dims + d];
       const double value = decode(format(), code), wanted = exact.out[first + d];
@@ -303,6 +309,23 @@ TEST_P(AttentionPagedTest, EveryFormOfTheKernel) {
       c.problem.dtype = dtype;
       check(c);
     }
+  }
+}
+// Values that are not as wide as keys: as the form has them, and narrower ones of both.
+TEST_P(AttentionPagedTest, ValuesOfAnotherWidth) {
+  for (const auto& [head_dim, value_dim, page_size] :
+       {std::tuple{192, 128, 64}, std::tuple{192, 128, 16}, std::tuple{136, 104, 64},
+        std::tuple{40, 72, 8}}) {
+    SCOPED_TRACE(fmt::format("{} and {}, pages of {}", head_dim, value_dim, page_size));
+    PagedCase c = mixed(page_size, head_dim);
+    AttentionProblem& p = c.problem;
+    p.value_dim = value_dim;
+    p.dtype = page_size == 64 ? DType::kBF16 : DType::kF16;
+    p.heads = 4;
+    p.has_sink = true;
+    if (page_size == 16) p.window_left = 40;
+    if (page_size == 8) c.page_gap = 8;
+    check(c);
   }
 }
 // Heads that share keys share tiles of rows, as far as a power of two divides their number.

@@ -46,7 +46,8 @@ struct K6Config {
   using Element = ElementType;
   static constexpr K6Variant kVariant = kK6Variants[VariantIndex];
   static constexpr AttentionTile kTile = kVariant.tile();
-  static constexpr int kHeadDim = kVariant.head_dim, kKeys = kVariant.keys;
+  static constexpr int kHeadDim = kVariant.head_dim, kValueDim = kVariant.value_dim;
+  static constexpr int kKeys = kVariant.keys;
   static constexpr int kConsumers = kVariant.consumers, kQStages = kVariant.q_stages;
   static constexpr int kKvStages = kVariant.kv_stages;
   static constexpr bool kHasPages = false;
@@ -111,7 +112,7 @@ __device__ void attention_k6(const AttentionParams& params) {
     ptx::setmaxnreg_inc_sync_aligned<C::kConsumerRegisters>();
     const std::uint32_t index = ptx::uniform(threadIdx.x / 128 - 1);
     K6Worker<C>{{params, shared.rings, index},
-                dynamic + C::kVariant.ring_bytes() + index * (64 * C::kHeadDim * 2),
+                dynamic + C::kVariant.ring_bytes() + index * (64 * C::kValueDim * 2),
                 ptx::shared_address(&shared.zero)}
         .run(shared);
   }
@@ -130,11 +131,13 @@ TILEWRIGHT_K6(bf16, Bf16, d128)
 TILEWRIGHT_K6(bf16, Bf16, d128_short)
 TILEWRIGHT_K6(bf16, Bf16, d128_long)
 TILEWRIGHT_K6(bf16, Bf16, d256)
+TILEWRIGHT_K6(bf16, Bf16, d192_v128)
 TILEWRIGHT_K6(f16, Fp16, d64)
 TILEWRIGHT_K6(f16, Fp16, d64_short)
 TILEWRIGHT_K6(f16, Fp16, d128)
 TILEWRIGHT_K6(f16, Fp16, d128_short)
 TILEWRIGHT_K6(f16, Fp16, d128_long)
 TILEWRIGHT_K6(f16, Fp16, d256)
+TILEWRIGHT_K6(f16, Fp16, d192_v128)
 
 }  // namespace tilewright::kernels

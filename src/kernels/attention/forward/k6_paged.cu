@@ -28,7 +28,8 @@ struct PagedConfig {
   using Element = ElementType;
   static constexpr K6Variant kVariant = kK6PagedVariants[VariantIndex];
   static constexpr AttentionTile kTile = kVariant.tile();
-  static constexpr int kHeadDim = kVariant.head_dim, kKeys = kVariant.keys;
+  static constexpr int kHeadDim = kVariant.head_dim, kValueDim = kVariant.value_dim;
+  static constexpr int kKeys = kVariant.keys;
   static constexpr int kConsumers = kVariant.consumers, kQStages = kVariant.q_stages;
   static constexpr int kKvStages = kVariant.kv_stages;
   static constexpr bool kHasPages = true;
@@ -147,8 +148,10 @@ __device__ void attention_k6_pages(const AttentionPagedParams& params) {
 TILEWRIGHT_K6_PAGES(bf16, Bf16, d64)
 TILEWRIGHT_K6_PAGES(bf16, Bf16, d128)
 TILEWRIGHT_K6_PAGES(bf16, Bf16, d256)
+TILEWRIGHT_K6_PAGES(bf16, Bf16, d192_v128)
 TILEWRIGHT_K6_PAGES(f16, Fp16, d64)
 TILEWRIGHT_K6_PAGES(f16, Fp16, d128)
 TILEWRIGHT_K6_PAGES(f16, Fp16, d256)
+TILEWRIGHT_K6_PAGES(f16, Fp16, d192_v128)
 
 }  // namespace tilewright::kernels

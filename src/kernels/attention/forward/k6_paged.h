@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/attention/attention.h"
-#include "kernels/attention/forward/k6_forward.h"
+#include "kernels/attention/forward/k6_variant.h"
 
 #include <cstdint>
 
@@ -58,6 +58,15 @@ inline constexpr K6Variant kK6PagedVariants[] = {
      .keys = 80,
      .pass = K6Pass::kAfterScores,
      .keys_first = true},
+    {.name = "d192_v128",
+     .head_dim = 192,
+     .value_dim = 128,
+     .consumers = 2,
+     .keys = 128,
+     .pass = K6Pass::kAfterScores,
+     .keys_first = true,
+     .first_polls = false,
+     .clips = true},
 };
 
 }  // namespace tilewright::kernels

@@ -5,7 +5,7 @@
 #include "kernels/attention/barriers.h"
 #include "kernels/attention/consumer.h"
 #include "kernels/attention/epilogue.h"
-#include "kernels/attention/forward/k6_forward.h"
+#include "kernels/attention/forward/k6_variant.h"
 #include "kernels/attention/schedule.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "ptx/load_store.h"
@@ -45,7 +45,7 @@ struct K6Worker : C::Consumer {
   using typename Base::Rows;
   using typename Base::Scores;
   using typename Base::Weights;
-  static constexpr int kHeadDim = C::kHeadDim, kKeys = C::kKeys;
+  static constexpr int kValueDim = C::kValueDim, kKeys = C::kKeys;
 
   std::uint8_t* staging;  ///< of this warpgroup's results
   std::uint32_t zero_at;  ///< address of Shared::zero
@@ -147,13 +147,13 @@ struct K6Worker : C::Consumer {
     if (C::kVariant.stages_out && params.cu_q == nullptr) {
       if (threadIdx.x % 128 == 0) ptx::cp_async_bulk_wait_group_read<0>();
       ptx::bar_sync<128>(tile::kStagingBarrier + index);
-      tile::store_boxes<typename C::Element, kHeadDim>(
+      tile::store_boxes<typename C::Element, kValueDim>(
           params, staging, o, rows, tile::kStagingBarrier + index,
           tile.first_query + static_cast<std::int32_t>(index) * 64, tile.head, tile.batch);
       tile::store_lse(params, sequence, rows, tile.batch, tile.head, query);
     } else {
-      tile::store_rows<typename C::Element, kHeadDim>(params, sequence, o, rows, tile.batch,
-                                                      tile.head, query);
+      tile::store_rows<typename C::Element, kValueDim, C::kVariant.clips>(
+          params, sequence, o, rows, tile.batch, tile.head, query);
     }
   }
 

@@ -68,7 +68,7 @@ struct PagedConsumer : AttentionConsumer<C> {
   /// Results of a tile to their queries and heads, 16 bytes a thread, as store_rows has it.
   __device__ void store_heads(const Results& o, const OnlineSoftmax& softmax,
                               const DealtTile& tile) const {
-    constexpr int kColumns = C::kHeadDim;
+    constexpr int kColumns = C::kValueDim;
     const std::int32_t lane = threadIdx.x % 32;
     const std::int32_t batch = params.cu_q == nullptr ? tile.batch : 0;
 #pragma unroll
@@ -91,7 +91,7 @@ struct PagedConsumer : AttentionConsumer<C> {
           words[i] = C::Element::pack(pair[0] * end.factor, pair[1] * end.factor);
         }
         transpose_quad(words);
-        if (is_inside)
+        if (is_inside && (!C::kVariant.clips || lane % 4 * 8 + j * 8 < params.value_dim))
           *reinterpret_cast<uint4*>(at + j * 8) =
               make_uint4(words[0], words[1], words[2], words[3]);
       }

@@ -140,28 +140,29 @@ struct PagedLoader {
   };
 
   __device__ void load_k(const Places& at, std::int32_t head) {
-    copy(at, head, shared.k_ring, k_at, shared.k, params.k_map);
+    copy<C::kHeadDim>(at, head, shared.k_ring, k_at, shared.k, params.k_map);
   }
   __device__ void load_v(const Places& at, std::int32_t head) {
-    copy(at, head, shared.v_ring, v_at, shared.v, params.v_map);
+    copy<C::kValueDim>(at, head, shared.v_ring, v_at, shared.v, params.v_map);
   }
 
   /// Copies may land before the first thread has said how many bytes there will be: the stage is
   /// full when it has, and all of them have. A thread without a part does not wait: nothing would
   /// keep it in step with the rounds of the ring, other lanes of its warp neither, and a parity
   /// that it missed comes back two rounds later.
+  template <int Columns>
   __device__ void copy(const Places& places, std::int32_t head, RingBarriers<kStages>& barriers,
-                       RingPosition<kStages>& at, std::uint8_t (&stages)[kStages][Shared::kKvBytes],
-                       const void* map) {
+                       RingPosition<kStages>& at,
+                       std::uint8_t (&stages)[kStages][C::kKeys * Columns * 2], const void* map) {
     const Ring<kStages> ring(barriers);
     if (first_part() < params.pages.tile_parts) {
       ring.wait_empty(at);
-      if (is_first_thread()) ptx::mbarrier_arrive_expect_tx(ring.full(at), Shared::kKvBytes);
+      if (is_first_thread()) ptx::mbarrier_arrive_expect_tx(ring.full(at), C::kKeys * Columns * 2);
 #pragma unroll
       for (int i = 0; i < kParts; ++i) {
         const std::int32_t part = first_part() + i;
         if (i > 0 && part >= params.pages.tile_parts) break;
-        Box<C::kKeys, 2 * C::kHeadDim>::template load<2>(
+        Box<C::kKeys, 2 * Columns>::template load<2>(
             stages[at.stage] + part * params.pages.page_box * kBoxRowBytes, map, places.row[i],
             head, places.page[i], ring.full(at));
       }

@@ -106,6 +106,7 @@ inline void assign(const tw_attention_problem& c, AttentionProblem& p, const Whe
   p.num_pages = c.num_pages;
   p.max_pages = c.max_pages;
   p.table_stride = c.table_stride;
+  p.value_dim = c.value_dim;
 }
 
 template <>

@@ -1,0 +1,59 @@
+// What a form of K6 is: how it cuts the problem, and its choices.
+#pragma once
+
+#include "kernels/attention/attention.h"
+
+#include <span>
+#include <string_view>
+
+namespace tilewright::kernels {
+
+/// When a warpgroup passes its turn on. Its scores and products are then issued; what follows
+/// decides how far the others lag behind, and with that whose softmax runs under whose products.
+enum class K6Pass { kAfterScores, kAfterMaximum };
+
+/// How a variant cuts the problem. Entries attention_k6_{bf16,f16}_NAME. Every feature of
+/// AttentionParams. Any grid; one CTA per SM is meant.
+struct K6Variant {
+  const char* name;  ///< "d128"
+  int head_dim;
+  int value_dim = head_dim;
+  int consumers;  ///< warpgroups of 64 queries
+  int keys;
+  int q_stages = 1;  ///< 2: the queries of the next tile are loaded, and its first scores computed,
+                     ///< while the results of this one are written
+  K6Pass pass = K6Pass::kAfterMaximum;
+  bool keys_first = false;  ///< the first keys of a tile are loaded before its queries
+  bool stages_out = false;  ///< results leave through shared memory by tensor copies
+  int kv_stages = 2;        ///< of keys and of values
+  bool first_polls = true;  ///< only the first consumer waits for copies, the others for their turn
+  bool clips = false;       ///< rows end at AttentionParams::value_dim, where it is less
+
+  static constexpr int kBarrierBytes = 512;
+
+  constexpr AttentionTile tile() const {
+    return persistent_tile(consumers, keys, ring_bytes() + (stages_out ? out_bytes() : 0));
+  }
+  /// Queries, keys and values; then barriers, up to a multiple of 1024 bytes; then results.
+  constexpr int ring_bytes() const {
+    const int queries = q_stages * consumers * 64 * head_dim * 2;
+    const int rings = queries + kv_stages * keys * (head_dim + value_dim) * 2;
+    return (rings + kBarrierBytes + 1023) / 1024 * 1024;
+  }
+  constexpr int out_bytes() const { return consumers * 64 * value_dim * 2; }
+};
+
+/// Number of the variant of that name, of kK6Variants or kK6PagedVariants (k6_paged.h); not a
+/// constant if there is none.
+constexpr int find_k6_index(std::span<const K6Variant> variants, std::string_view name) {
+  std::size_t i = 0;
+  while (name != variants[i].name) ++i;
+  return static_cast<int>(i);
+}
+
+/// Threads of its CTA.
+constexpr int find_k6_threads(std::span<const K6Variant> variants, std::string_view name) {
+  return variants[static_cast<std::size_t>(find_k6_index(variants, name))].tile().threads;
+}
+
+}  // namespace tilewright::kernels
