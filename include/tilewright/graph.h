@@ -5,6 +5,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace tilewright {
 
@@ -33,6 +35,9 @@ class Graph {
   /// Enqueues the recorded work on a stream, not necessarily the one of the capture.
   /// Errors   DeviceError
   void launch(const Stream& stream) const;
+  /// What was recorded, in order: the name of a kernel, "memcpy", "memset", "host", or "other".
+  /// Errors   Unsupported if the driver cannot tell (before CUDA 12.3); DeviceError
+  std::vector<std::string> nodes() const;
 
  private:
   struct State;

@@ -19,6 +19,8 @@ using CUstream = struct CUstream_st*;
 using CUevent = struct CUevent_st*;
 using CUgraph = struct CUgraph_st*;
 using CUgraphExec = struct CUgraphExec_st*;
+using CUgraphNode = struct CUgraphNode_st*;
+using CUkernel = struct CUkern_st*;
 
 struct CUuuid {
   char bytes[16];
@@ -99,6 +101,12 @@ struct CUuuid {
   X(kThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, 1)                                          \
   X(kRelaxed, CU_STREAM_CAPTURE_MODE_RELAXED, 2)
 
+#define TILEWRIGHT_CU_GRAPH_NODE_TYPES(X)                                                          \
+  X(kKernel, CU_GRAPH_NODE_TYPE_KERNEL, 0)                                                         \
+  X(kMemcpy, CU_GRAPH_NODE_TYPE_MEMCPY, 1)                                                         \
+  X(kMemset, CU_GRAPH_NODE_TYPE_MEMSET, 2)                                                         \
+  X(kHost, CU_GRAPH_NODE_TYPE_HOST, 3)
+
 #define TILEWRIGHT_CU_TENSOR_MAP_DATA_TYPES(X)                                                     \
   X(kUint8, CU_TENSOR_MAP_DATA_TYPE_UINT8, 0)                                                      \
   X(kUint16, CU_TENSOR_MAP_DATA_TYPE_UINT16, 1)                                                    \
@@ -152,6 +160,7 @@ struct CUuuid {
   X(CUstream_flags, TILEWRIGHT_CU_STREAM_FLAGS)                                                    \
   X(CUevent_flags, TILEWRIGHT_CU_EVENT_FLAGS)                                                      \
   X(CUstreamCaptureMode, TILEWRIGHT_CU_CAPTURE_MODES)                                              \
+  X(CUgraphNodeType, TILEWRIGHT_CU_GRAPH_NODE_TYPES)                                               \
   X(CUtensorMapDataType, TILEWRIGHT_CU_TENSOR_MAP_DATA_TYPES)                                      \
   X(CUtensorMapInterleave, TILEWRIGHT_CU_TENSOR_MAP_INTERLEAVES)                                   \
   X(CUtensorMapSwizzle, TILEWRIGHT_CU_TENSOR_MAP_SWIZZLES)                                         \
@@ -193,6 +202,17 @@ struct CUlaunchConfig {
   CUstream stream;
   CUlaunchAttribute* attrs;
   unsigned num_attrs;
+};
+
+struct CUDA_KERNEL_NODE_PARAMS {
+  CUfunction func;  ///< null where the launch was of `kern`
+  unsigned grid_dim_x, grid_dim_y, grid_dim_z;
+  unsigned block_dim_x, block_dim_y, block_dim_z;
+  unsigned shared_mem_bytes;
+  void** kernel_params;
+  void** extra;
+  CUkernel kern;
+  CUcontext ctx;
 };
 
 /// What a TMA instruction reads to know a tensor. Opaque; only the driver and PTX write it. The

@@ -110,6 +110,13 @@ namespace tilewright::device {
            (CUgraphExec* executable, CUgraph graph, unsigned long long flags))                     \
   REQUIRED(graph_launch, cuGraphLaunch, (CUgraphExec executable, CUstream stream))                 \
   REQUIRED(graph_exec_destroy, cuGraphExecDestroy, (CUgraphExec executable))                       \
+  OPTIONAL(graph_get_nodes, cuGraphGetNodes,                                                       \
+           (CUgraph graph, CUgraphNode* nodes, size_t* count))                                     \
+  OPTIONAL(graph_node_get_type, cuGraphNodeGetType, (CUgraphNode node, CUgraphNodeType* type))     \
+  OPTIONAL(graph_kernel_node_get_params, cuGraphKernelNodeGetParams_v2,                            \
+           (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* params))                                    \
+  OPTIONAL(func_get_name, cuFuncGetName, /* CUDA 12.3 */ (const char** name, CUfunction function)) \
+  OPTIONAL(kernel_get_name, cuKernelGetName, /* CUDA 12.3 */ (const char** name, CUkernel kernel)) \
                                                                                                    \
   REQUIRED(tensor_map_encode_tiled, cuTensorMapEncodeTiled,                                        \
            (CUtensorMap* map, CUtensorMapDataType type, std::uint32_t rank, void* address,         \

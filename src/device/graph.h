@@ -4,6 +4,8 @@
 #include "device/stream.h"
 
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace tilewright::device {
 
@@ -23,10 +25,19 @@ class Graph {
   /// Enqueues the recorded work on a stream, not necessarily the one of the capture.
   void launch(const Stream& stream) const;
 
- private:
-  using Executable = Owned<abi::CUgraphExec, &abi::DriverFunctions::graph_exec_destroy>;
-  explicit Graph(Executable executable) noexcept : executable_(std::move(executable)) {}
+  /// What was recorded, in order: a kernel's name, "memcpy", "memset", "host", or "other".
+  /// Errors   Unsupported if the driver cannot tell
+  std::vector<std::string> nodes() const;
 
+ private:
+  using Recorded = Owned<abi::CUgraph, &abi::DriverFunctions::graph_destroy>;
+  using Executable = Owned<abi::CUgraphExec, &abi::DriverFunctions::graph_exec_destroy>;
+  Graph(Recorded recorded, Executable executable) noexcept
+      : recorded_(std::move(recorded)), executable_(std::move(executable)) {}
+  static Recorded record_graph(const Stream& stream, const std::function<void()>& record);
+  static Recorded end_capture(const Stream& stream, abi::CUresult& result);
+
+  Recorded recorded_;
   Executable executable_;
 };
 

@@ -74,4 +74,8 @@ void Graph::launch(const Stream& stream) const {
   state_->graph.launch(opened(stream));
 }
 
+std::vector<std::string> Graph::nodes() const {
+  return state_->graph.nodes();
+}
+
 }  // namespace tilewright

@@ -57,9 +57,12 @@ REPLACE(CUstream_st)
 REPLACE(CUevent_st)
 REPLACE(CUgraph_st)
 REPLACE(CUgraphExec_st)
+REPLACE(CUgraphNode_st)
+REPLACE(CUkern_st)
 REPLACE(CUuuid)
 REPLACE(CUtensorMap)
 REPLACE(CUlaunchConfig)
+REPLACE(CUDA_KERNEL_NODE_PARAMS)
 #undef REPLACE
 #undef REPLACE_ENUM
 
@@ -133,6 +136,11 @@ TEST(AbiWitness, StructLayouts) {
   CHECK_MEMBER(CUlaunchConfig, stream, hStream)
   CHECK_MEMBER(CUlaunchConfig, attrs, attrs)
   CHECK_MEMBER(CUlaunchConfig, num_attrs, numAttrs)
+  static_assert(sizeof(abi::CUDA_KERNEL_NODE_PARAMS) == sizeof(::CUDA_KERNEL_NODE_PARAMS));
+  CHECK_MEMBER(CUDA_KERNEL_NODE_PARAMS, func, func)
+  CHECK_MEMBER(CUDA_KERNEL_NODE_PARAMS, shared_mem_bytes, sharedMemBytes)
+  CHECK_MEMBER(CUDA_KERNEL_NODE_PARAMS, kern, kern)
+  CHECK_MEMBER(CUDA_KERNEL_NODE_PARAMS, ctx, ctx)
 #undef CHECK_MEMBER
 }
 

@@ -103,8 +103,10 @@ class Call {
   bool is_injected_ = false;
 };
 
-/// Runs the work now, or records it if the stream is being captured. The default stream runs it.
-abi::CUresult enqueue(Call& call, abi::CUstream stream, std::function<void()> work);
+/// Runs the work now, or records it if the stream is being captured, as a launch of `kernel` if it
+/// is one. The default stream runs it.
+abi::CUresult enqueue(Call& call, abi::CUstream stream, std::function<void()> work,
+                      const std::string& kernel = "");
 
 /// Whether this thread captures a stream, which forbids the call; it then breaks the capture.
 bool breaks_capture();

@@ -32,7 +32,8 @@ bool breaks_capture() {
   return true;
 }
 
-CUresult enqueue(Call& call, CUstream stream, std::function<void()> work) {
+CUresult enqueue(Call& call, CUstream stream, std::function<void()> work,
+                 const std::string& kernel) {
   if (call.is_failed()) return call.result();
   if (stream == nullptr) {
     if (breaks_capture()) return CUresult::kStreamCaptureImplicit;
@@ -43,6 +44,7 @@ CUresult enqueue(Call& call, CUstream stream, std::function<void()> work) {
   if (object == nullptr) return CUresult::kInvalidHandle;
   if (object->is_capturing) {
     object->recorded.push_back(std::move(work));
+    object->nodes.push_back(kernel);
   } else {
     work();
   }

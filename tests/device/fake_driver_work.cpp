@@ -191,11 +191,14 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
   launch.config.attrs = nullptr;  // gone when the call returns
   const auto* const params = static_cast<const std::byte*>(arguments[0]);
   launch.params.assign(params, params + object->bytes);
-  return enqueue(call, config->stream, [launch] {
-    state().launches.push_back(launch);
-    const auto body = state().kernel_bodies.find(launch.kernel);
-    if (body != state().kernel_bodies.end()) body->second(launch.params.data());
-  });
+  return enqueue(
+      call, config->stream,
+      [launch] {
+        state().launches.push_back(launch);
+        const auto body = state().kernel_bodies.find(launch.kernel);
+        if (body != state().kernel_bodies.end()) body->second(launch.params.data());
+      },
+      object->name);
 }
 
 CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
@@ -317,7 +320,9 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
   Object recorded;
   recorded.kind = "graph";
   recorded.recorded = std::move(object->recorded);
+  recorded.nodes = std::move(object->nodes);
   object->recorded.clear();
+  object->nodes.clear();
   object->is_capturing = object->is_capture_broken = false;
   captured_stream() = nullptr;
   *graph = nullptr;
@@ -351,6 +356,52 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
   return enqueue(call, stream, [recorded = found->recorded] {
     for (const auto& work : recorded) work();
   });
+}
+
+// A node, a function and a kernel of a library are the name in the graph.
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, std::size_t* count) {
+  Call call(__func__);
+  if (call.is_failed()) return call.result();
+  Object* const found = call.find(graph, "graph");
+  if (found == nullptr) return CUresult::kInvalidHandle;
+  if (nodes != nullptr)
+    for (std::size_t i = 0; i < *count; ++i)
+      nodes[i] = reinterpret_cast<CUgraphNode>(&found->nodes.at(i));
+  *count = found->nodes.size();
+  return CUresult::kSuccess;
+}
+
+CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
+  Call call(__func__);
+  if (call.is_failed()) return call.result();
+  *type = reinterpret_cast<const std::string*>(node)->empty() ? CUgraphNodeType::kMemset
+                                                              : CUgraphNodeType::kKernel;
+  return CUresult::kSuccess;
+}
+
+CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* params) {
+  Call call(__func__);
+  if (call.is_failed()) return call.result();
+  *params = {};
+  if (reinterpret_cast<const std::string*>(node)->starts_with("of_library"))
+    params->kern = reinterpret_cast<CUkernel>(node);
+  else
+    params->func = reinterpret_cast<CUfunction>(node);
+  return CUresult::kSuccess;
+}
+
+CUresult cuFuncGetName(const char** name, CUfunction function) {
+  Call call(__func__);
+  if (call.is_failed()) return call.result();
+  *name = reinterpret_cast<const std::string*>(function)->c_str();
+  return CUresult::kSuccess;
+}
+
+CUresult cuKernelGetName(const char** name, CUkernel kernel) {
+  Call call(__func__);
+  if (call.is_failed()) return call.result();
+  *name = reinterpret_cast<const std::string*>(kernel)->c_str();
+  return CUresult::kSuccess;
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec executable) {

@@ -57,9 +57,11 @@ struct Object {
   bool is_capturing = false;                    // stream
   bool is_capture_broken = false;               // stream
   std::vector<std::function<void()>> recorded;  // stream being captured, graph, graph exec
-  std::optional<int> tick;                      // event: when it was recorded
-  unsigned flags = 0;                           // stream, event, pinned memory
-  int priority = 0;                             // stream
+  /// Graph, stream being captured: for each of `recorded` a kernel, or "" for what is none.
+  std::vector<std::string> nodes;
+  std::optional<int> tick;  // event: when it was recorded
+  unsigned flags = 0;       // stream, event, pinned memory
+  int priority = 0;         // stream
 };
 
 struct State {

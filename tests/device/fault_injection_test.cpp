@@ -37,7 +37,13 @@ void launch_things(const Device& device, const Stream& stream, const Buffer& buf
   kernel.launch(config, params, stream);
   kernel.max_active_blocks_per_sm(128, 0);
   kernel.max_active_clusters(config);
-  const Graph graph = Graph::capture(stream, [&] { kernel.launch(config, params, stream); });
+  const Module other = Module::from_ptx(device, "l", fake_ptx("of_library", sizeof(Params)));
+  const Kernel of_library = other.kernel("of_library");
+  const Graph graph = Graph::capture(stream, [&] {
+    kernel.launch(config, params, stream);
+    of_library.launch({}, params, stream);
+  });
+  graph.nodes();
   graph.launch(stream);
 }
 

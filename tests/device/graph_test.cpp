@@ -49,6 +49,23 @@ TEST_F(GraphTest, KeepsTheParamsOfTheCapture) {
   EXPECT_EQ(sum, 10);
 }
 
+TEST_F(GraphTest, SaysWhatWasRecorded) {
+  const Device device = open();
+  const Stream stream(device);
+  Buffer buffer(device, 4);
+  const Kernel add = Module::from_ptx(device, "m", fake_ptx("add", 8)).kernel("add");
+  const Module library = Module::from_ptx(device, "l", fake_ptx("of_library", 8));
+  const Kernel other = library.kernel("of_library");
+  const std::uint64_t params = 5;
+  const Graph graph = Graph::capture(stream, [&] {
+    add.launch({}, params, stream);
+    buffer.fill_async(std::byte{1}, stream);
+    other.launch({}, params, stream);
+  });
+  EXPECT_THAT(graph.nodes(), ElementsAre("add", "memset", "of_library"));
+  EXPECT_THAT(Graph::capture(stream, [] {}).nodes(), ::testing::IsEmpty());
+}
+
 TEST_F(GraphTest, MayBeLaunchedOnAnotherStream) {
   const Device device = open();
   const Stream stream(device);
