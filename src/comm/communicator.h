@@ -6,10 +6,12 @@
 #include "comm/exchange.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tilewright::comm {
 
@@ -67,11 +69,18 @@ class Communicator {
   virtual void check() = 0;
   /// Tells the other ranks that this one has failed and why: their check() says it.
   virtual void tell_failure(std::string_view reason) noexcept = 0;
+  /// `call` is made once, when this or another rank has failed and before what was enqueued is
+  /// ended: for kernels that wait for other ranks by themselves. It may not throw. Empty: none.
+  void when_failed(std::function<void()> call) { when_failed_ = std::move(call); }
 
  protected:
+  void give_up() noexcept {
+    if (when_failed_) std::exchange(when_failed_, {})();
+  }
   virtual void run(const Exchange& exchange, const void* in, void* out, void* stream) = 0;
 
  private:
+  std::function<void()> when_failed_;
   void run_checked(const Exchange& exchange, const void* in, void* out, void* stream);
 };
 

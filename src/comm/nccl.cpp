@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <future>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -49,12 +50,12 @@ class NcclRank final : public Communicator {
     check_call(library_->call.comm_init_rank(&comm_, size(), id, rank()), "ncclCommInitRank");
   }
   ~NcclRank() override {
-    if (comm_ == nullptr) return;
     // Destroying waits for the others, who may be gone.
-    if (failure_.empty())
+    if (comm_ != nullptr && failure_.empty())
       library_->call.comm_destroy(comm_);
     else
-      library_->call.comm_abort(comm_);
+      abort();
+    if (aborted_.valid()) aborted_.wait_for(kAbortTime);
   }
 
   int rank() const noexcept override { return rendezvous_->rank(); }
@@ -76,6 +77,7 @@ class NcclRank final : public Communicator {
   void tell_failure(std::string_view reason) noexcept override {
     if (failure_.empty())
       failure_ = fmt::format("rank {} of {} failed: {}", rank(), size(), reason);
+    give_up();
     rendezvous_->tell_failure(reason);
   }
 
@@ -87,6 +89,7 @@ class NcclRank final : public Communicator {
   void look();
   void look_now_and_then();
   void abort_with(std::string reason);
+  void abort();
   void run_even(const Exchange& e, const void* in, void* out, void* stream) const;
   void run_parts(const Exchange& e, const void* in, void* out, void* stream) const;
 
@@ -95,7 +98,11 @@ class NcclRank final : public Communicator {
   std::shared_ptr<const NcclLibrary> library_;
   std::chrono::milliseconds timeout_;
   std::chrono::steady_clock::time_point next_look_ = {};
+  // So long it takes at most where no graph is left; where one is, it does not matter any more.
+  static constexpr std::chrono::seconds kAbortTime{2};
+
   nccl_abi::Handle comm_ = nullptr;
+  std::future<void> aborted_;
   std::string failure_;
 };
 
@@ -110,7 +117,21 @@ void NcclRank::check_call(nccl_abi::Result result, const char* function) const {
 // Kernels that wait for a dead rank end when the communicator is aborted.
 void NcclRank::abort_with(std::string reason) {
   failure_ = std::move(reason);
-  if (comm_ != nullptr) library_->call.comm_abort(std::exchange(comm_, nullptr));
+  give_up();
+  abort();
+}
+
+// ncclCommAbort first ends the kernels, and then waits until no graph has calls of the communicator
+// any more. Graphs die with the step that is about to be told of the failure: so a thread waits.
+void NcclRank::abort() {
+  if (comm_ == nullptr) return;
+  std::promise<void> done;
+  aborted_ = done.get_future();
+  std::thread([library = library_, comm = std::exchange(comm_, nullptr),
+               done = std::move(done)]() mutable {
+    library->call.comm_abort(comm);
+    done.set_value();
+  }).detach();
 }
 
 void NcclRank::look() {

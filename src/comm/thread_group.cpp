@@ -260,9 +260,12 @@ class ThreadRank final : public Communicator {
   }
   void check() override {
     const std::lock_guard lock(state_->mutex);
-    if (!state_->failure.empty()) throw Error(state_->failure_kind, state_->failure);
+    if (state_->failure.empty()) return;
+    give_up();
+    throw Error(state_->failure_kind, state_->failure);
   }
   void tell_failure(std::string_view reason) noexcept override {
+    give_up();
     const std::lock_guard lock(state_->mutex);
     state_->break_with(ErrorKind::kDeviceError,
                        fmt::format("rank {} of {} failed: {}", rank_, size(), reason));

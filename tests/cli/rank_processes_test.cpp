@@ -1,6 +1,7 @@
 // Processes that `--gpus N` starts: what they are told, and how they end together.
 #include "base/error.h"
 #include "cli/generate/ranks.h"
+#include "cli/tool/interrupt.h"
 #include "comm/rendezvous.h"
 #include "tests/base/scoped_folder.h"
 
@@ -77,6 +78,18 @@ TEST(RankProcesses, OneThatIsKilledEndsAll) {
     std::getline(file, text);
     EXPECT_EQ(text, "ranks: rank 1 of 3 has ended without a word");
   }
+}
+
+// The process that has started them outlives the signal that it ends the others with.
+TEST(RankProcesses, OneThatIsKilledEndsThoseThatSleep) {
+  install_signal_handlers();
+  const Ended ended = run_processes(2, [](const comm::Launch& launch) {
+    if (launch.rank == 1) ::raise(SIGKILL);
+    std::this_thread::sleep_for(std::chrono::minutes(5));
+    return 0;
+  });
+  EXPECT_EQ(ended.error, "ranks: rank 1 of 2 was ended by signal 9 (Killed)");
+  EXPECT_LT(ended.seconds, 8);
 }
 
 // One that waits for nobody is ended, too.

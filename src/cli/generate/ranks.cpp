@@ -2,6 +2,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "cli/tool/interrupt.h"
 #include "comm/launcher.h"
 #include "comm/nccl.h"
 #include "model/ranked_runner.h"
@@ -67,8 +68,10 @@ void set_variable(const char* name, const std::string& value) {
   ::setenv(name, value.c_str(), 1);
 }
 
-// In the new process.
+// In the new process. What handles signals there is a thread, which it has not inherited: without
+// one of its own a signal would be told to the process that has started it.
 void become_rank(int rank, int size, int port) {
+  install_signal_handlers();
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   for (const char* name : {"RANK", "LOCAL_RANK"}) set_variable(name, std::to_string(rank));
   for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"})
