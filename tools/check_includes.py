@@ -36,6 +36,7 @@ DEVICE = ["base", "formats", "layout", "arch", "arch/fragments", "ptx", "tile"]
 FAMILIES = {
     "attention": [],
     "attention_sm100": ["attention"],
+    "exchange": [],
     "linear": [],
     "model": [],
     "moe": ["quantize"],
@@ -107,7 +108,8 @@ ALLOWED = {
     "ops": [PUBLIC, "base", "formats", "arch", *KERNELS, "device"],
     "ops/c_api": [PUBLIC, "base", "layout", "formats", "arch/fragments", "device", "ops"],
     "comm": [PUBLIC, "base"],  # ranks: what they exchange, how they find each other
-    "model": [PUBLIC, "base", "formats", "arch", *KERNELS, "comm"],
+    "comm/peers": [PUBLIC, "base", "comm"],  # what they exchange by kernels of ours
+    "model": [PUBLIC, "base", "formats", "arch", *KERNELS, "comm", "comm/peers"],
     "model/checkpoint": [PUBLIC, "base", "formats", "model"],
     # The plain model that kernels are compared with: made of references, and nothing else may be.
     "model/float64": [PUBLIC, "base", "formats", "reference", "model"],
@@ -115,7 +117,8 @@ ALLOWED = {
     # results and what is compared with them, for the tool, its benchmarks and their tests:
     "report": [PUBLIC, "base", "layout"],  # terminals, tables, plots, pages
     "verify": [PUBLIC, "base", "layout", "formats", "arch", "reference", "sim", "model", "report"],
-    "bench": [PUBLIC, "base", "formats", "arch", "sim", "report", "verify"],
+    "bench": [PUBLIC, "base", "formats", "arch", "sim", "comm", "comm/peers", "model", "model/checkpoint",
+              "report", "verify"],
     "cli": [PUBLIC, "base", "layout", "formats", "arch", "arch/fragments", "reference", "sim",
             "comm", "model", "model/checkpoint", "model/float64", "report", "verify", "bench"],
 }

@@ -15,6 +15,11 @@ void find(const Device& device, const char* name, Function& to) {
           device.spec(), name);
 }
 
+template <class Function>
+void find_if_any(const Device& device, const char* name, Function& to) {
+  to = reinterpret_cast<Function>(device.driver_function(name));
+}
+
 std::uint64_t address(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
@@ -30,6 +35,10 @@ DriverCalls::DriverCalls(const Device& device) : device_(device) {
   find(device, "cuMemHostAlloc", host_alloc_);
   find(device, "cuMemFreeHost", free_host_);
   find(device, "cuGetErrorName", error_name_);
+  find_if_any(device, "cuIpcGetMemHandle", ipc_get_);
+  find_if_any(device, "cuIpcOpenMemHandle_v2", ipc_open_);
+  find_if_any(device, "cuIpcCloseMemHandle", ipc_close_);
+  find_if_any(device, "cuCtxEnablePeerAccess", enable_peer_);
 }
 
 void DriverCalls::check(Result result, const char* function) const {
@@ -77,6 +86,42 @@ void DriverCalls::free_host(void* memory) const noexcept {
   free_host_(memory);
   void* context = nullptr;
   pop_(&context);
+}
+
+bool DriverCalls::export_memory(void* memory, IpcHandle& handle) const noexcept {
+  if (ipc_get_ == nullptr || push_(device_.context()) != 0) return false;
+  const bool is_done = ipc_get_(&handle, address(memory)) == 0;
+  void* context = nullptr;
+  pop_(&context);
+  return is_done;
+}
+
+void* DriverCalls::open_peer(const IpcHandle& handle) const noexcept {
+  if (ipc_open_ == nullptr || ipc_close_ == nullptr || push_(device_.context()) != 0)
+    return nullptr;
+  constexpr unsigned kLazyEnablePeerAccess = 1;
+  std::uint64_t memory = 0;
+  const bool is_done = ipc_open_(&memory, handle, kLazyEnablePeerAccess) == 0;
+  void* context = nullptr;
+  pop_(&context);
+  return is_done ? reinterpret_cast<void*>(memory) : nullptr;
+}
+
+void DriverCalls::close_peer(void* memory) const noexcept {
+  if (memory == nullptr || ipc_close_ == nullptr || push_(device_.context()) != 0) return;
+  ipc_close_(address(memory));
+  void* context = nullptr;
+  pop_(&context);
+}
+
+bool DriverCalls::reach_context(void* context) const noexcept {
+  if (context == device_.context()) return true;
+  if (enable_peer_ == nullptr || push_(device_.context()) != 0) return false;
+  constexpr Result kAlreadyEnabled = 704;
+  const Result result = enable_peer_(context, 0);
+  void* popped = nullptr;
+  pop_(&popped);
+  return result == 0 || result == kAlreadyEnabled;
 }
 
 }  // namespace tilewright::comm

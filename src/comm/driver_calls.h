@@ -26,6 +26,18 @@ class DriverCalls {
   void* allocate_host(std::size_t bytes) const;
   void free_host(void* memory) const noexcept;
 
+  struct IpcHandle {
+    char bytes[64];
+  };
+  /// A handle by which another process maps an allocation; false where there is none.
+  bool export_memory(void* memory, IpcHandle& handle) const noexcept;
+  /// The allocation of another process, for this device to read and write; null where that cannot
+  /// be.
+  void* open_peer(const IpcHandle& handle) const noexcept;
+  void close_peer(void* memory) const noexcept;
+  /// Lets this device read and write what was allocated in another context of this process.
+  bool reach_context(void* context) const noexcept;
+
   /// Makes the context current until it dies: for libraries that use what is current.
   class Current {
    public:
@@ -50,6 +62,11 @@ class DriverCalls {
   Result (*on_host_)(void* stream, void (*function)(void*), void* data);
   Result (*host_alloc_)(void** memory, std::size_t bytes, unsigned flags);
   Result (*free_host_)(void* memory);
+  // What only memory of other ranks needs: null where the driver lacks it.
+  Result (*ipc_get_)(IpcHandle* handle, std::uint64_t memory) = nullptr;
+  Result (*ipc_open_)(std::uint64_t* memory, IpcHandle handle, unsigned flags) = nullptr;
+  Result (*ipc_close_)(std::uint64_t memory) = nullptr;
+  Result (*enable_peer_)(void* context, unsigned flags) = nullptr;
   Result (*error_name_)(Result result, const char** name);
 };
 

@@ -53,7 +53,9 @@ class KernelRunner final : public Runner {
         comm_(std::move(comm)),
         share_(weights_->share()),
         own_config_(rank_config(share_, weights_->config())),
-        model_(device, *weights_, options.on_load) {}
+        model_(device, *weights_, options.on_load) {
+    if (divides_head()) sum_ = comm::make_rank_sum(device, comm_);
+  }
 
   const Config& config() const override { return weights_->config(); }
   std::string description() const override;
@@ -92,6 +94,7 @@ class KernelRunner final : public Runner {
   RunnerOptions options_;
   KernelNumbers numbers_;
   std::shared_ptr<comm::Communicator> comm_;  // null: no other ranks
+  std::unique_ptr<comm::RankSum> sum_;        // null: sums as comm_ makes them
   Share share_;
   Config own_config_;  // of this rank's part
   ModelArrays model_;
@@ -116,7 +119,8 @@ std::string KernelRunner::description() const {
   std::string text = fmt::format("kernels on {} ({}), cache {}, experts {}", device_.name(),
                                  device_.spec(), name_of(*options_.kv), weights_->expert_format());
   if (comm_ != nullptr)
-    text += fmt::format(", {}: {}", to_string(share_.scheme), comm_->description());
+    text += fmt::format(", {}: {}{}", to_string(share_.scheme), comm_->description(),
+                        sum_ ? ", small sums through the memory of all ranks" : "");
   return text;
 }
 
@@ -206,7 +210,7 @@ const KernelStep& KernelRunner::step_for(const StepTokens& tokens) {
   if (found != steps_.end()) return found->second;
   return steps_
       .try_emplace(tokens, device_, own_config_, model_, *memory_, numbers_, *at_, tokens,
-                   StepRanks{comm_.get(), share_})
+                   StepRanks{comm_.get(), share_, sum_.get()})
       .first->second;
 }
 

@@ -6,6 +6,7 @@
 #include "tilewright/sparse_attention.h"
 
 #include "comm/communicator.h"
+#include "comm/peers/rank_sum.h"
 #include "model/kernel_memory.h"
 #include "model/kernel_stages.h"
 
@@ -38,6 +39,7 @@ struct StepTokens {
 struct StepRanks {
   comm::Communicator* comm = nullptr;  ///< null: there are none
   Share share = {};
+  comm::RankSum* sum = nullptr;  ///< of small messages; null: as the communicator sums
 
   bool divides_experts() const noexcept {
     return comm != nullptr && share.scheme == Scheme::kExpertParallel;

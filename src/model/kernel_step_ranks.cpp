@@ -40,8 +40,11 @@ void KernelStep::scatter_experts_result(const Call& call) const {
 void KernelStep::add_up_ranks(const Call& call, std::int64_t results) const {
   if (!ranks_.divides_heads()) return;
   void* const result = call.at().result.get();
-  ranks_.comm->all_reduce(result, result, results * tokens_ * config_.hidden, numbers_.sub_layer,
-                          call.stream());
+  const std::int64_t count = results * tokens_ * config_.hidden;
+  if (ranks_.sum != nullptr)
+    ranks_.sum->run(result, count, numbers_.sub_layer, call.stream());
+  else
+    ranks_.comm->all_reduce(result, result, count, numbers_.sub_layer, call.stream());
 }
 
 }  // namespace tilewright::model

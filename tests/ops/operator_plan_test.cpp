@@ -11,6 +11,7 @@
 #include "tilewright/kernels.h"
 #include "tilewright/linear.h"
 #include "tilewright/moe.h"
+#include "tilewright/peer_reduce.h"
 #include "tilewright/quantize.h"
 #include "tilewright/sparse_attention.h"
 
@@ -260,6 +261,13 @@ Operator rms_norm() {
           {"rows", "x_stride", "eps"}};
 }
 
+Operator peer_reduce() {
+  return {"peer_reduce",
+          [](const Device& d) { return plan_peer_reduce(d, {.count = 4096}); },
+          [](const Device& d) { return plan_peer_reduce(d, {.ranks = 1, .count = 3}); },
+          {"ranks", "count"}};
+}
+
 std::vector<Operator> operators() {
   return {attention(),
           attention_strides(),
@@ -277,7 +285,8 @@ std::vector<Operator> operators() {
           inverse_rope(),
           hyper_connection(),
           hyper_embedding(),
-          rms_norm()};
+          rms_norm(),
+          peer_reduce()};
 }
 
 class OperatorPlan : public ::testing::TestWithParam<Operator> {

@@ -13,6 +13,7 @@
 #include "tilewright/linear.h"
 #include "tilewright/mask_lists.h"
 #include "tilewright/moe.h"
+#include "tilewright/peer_reduce.h"
 #include "tilewright/quantize.h"
 #include "tilewright/sparse_attention.h"
 
@@ -368,6 +369,15 @@ TEST_F(PlanText, HyperConnection) {
     return plan_hyper_embedding(h200(), {.tokens = 8, .hidden = 4096, .vocab = 129280});
   });
   golden.add("B200, norm", [&] { return plan_rms_norm(b200(), {.rows = 100, .cols = 1024}); });
+  golden.check();
+}
+
+TEST_F(PlanText, PeerReduce) {
+  Golden golden("peer_reduce");
+  golden.add("H200, a row", [&] { return plan_peer_reduce(h200(), {.count = 4096}); });
+  golden.add("B200, eight ranks", [&] {
+    return plan_peer_reduce(b200(), {.ranks = 8, .count = 32768, .dtype = DType::kBF16});
+  });
   golden.check();
 }
 

@@ -1,0 +1,59 @@
+#include "comm/peers/rank_sum.h"
+
+#include "base/env.h"
+
+#include <exception>
+
+namespace tilewright::comm {
+
+RankSum::RankSum(const Device& device, std::shared_ptr<Communicator> comm,
+                 std::unique_ptr<PeerMemory> memory)
+    : device_(device),
+      comm_(std::move(comm)),
+      memory_(std::move(memory)),
+      calls_(device),
+      given_up_(static_cast<std::uint32_t*>(calls_.allocate_host(sizeof(std::uint32_t)))) {
+  *static_cast<volatile std::uint32_t*>(given_up_) = 0;
+  comm_->when_failed([word = given_up_] { *static_cast<volatile std::uint32_t*>(word) = 1; });
+}
+
+// Others may still have to write into the memory here: all come to the end first, unless one has
+// failed.
+RankSum::~RankSum() {
+  comm_->when_failed({});
+  *static_cast<volatile std::uint32_t*>(given_up_) = 1;
+  try {
+    device_.synchronize();
+    if (std::uncaught_exceptions() == 0) comm_->barrier();
+  } catch (const std::exception&) {  // it was told already
+  }
+  calls_.free_host(given_up_);
+}
+
+void RankSum::run(void* data, std::int64_t count, DType dtype, void* stream) {
+  const std::int64_t bytes = count * bits_per_elem(dtype) / 8;
+  if (bytes > PeerReduceProblem::kMostBytes || bytes % 16 != 0)
+    return comm_->all_reduce(data, data, count, dtype, stream);
+  const auto [found, is_new] =
+      sums_.try_emplace({count, dtype}, device_,
+                        PeerReduceProblem{.ranks = comm_->size(), .count = count, .dtype = dtype});
+  // Loading a kernel may wait for devices that map this one's memory: none waits for this rank yet.
+  if (is_new) comm_->barrier();
+  PeerReduceArguments a = {.rank = comm_->rank(), .given_up = given_up_, .stream = stream};
+  a.parts[0] = {data, data};
+  for (int r = 0; r < comm_->size(); ++r) a.memory[rank_idx(r)] = memory_->of(r);
+  found->second.run(a);
+}
+
+std::unique_ptr<RankSum> make_rank_sum(const Device& device,
+                                       const std::shared_ptr<Communicator>& comm) {
+  if (device.is_simulated() || comm->size() < 2 || comm->size() > PeerReduceProblem::kMostRanks ||
+      env_text("TILEWRIGHT_PEER_REDUCE") == "off")
+    return nullptr;
+  auto memory =
+      std::make_unique<PeerMemory>(device, *comm, PeerReduce::memory(device, comm->size()));
+  if (!memory->is_mapped()) return nullptr;
+  return std::make_unique<RankSum>(device, comm, std::move(memory));
+}
+
+}  // namespace tilewright::comm

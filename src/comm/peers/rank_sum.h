@@ -1,0 +1,50 @@
+// Sums over the ranks of a step that are too small for NCCL to be quick.
+#pragma once
+
+#include "tilewright/device.h"
+#include "tilewright/peer_reduce.h"
+
+#include "comm/communicator.h"
+#include "comm/peer_memory.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+
+namespace tilewright::comm {
+
+/// data = sum over the ranks of data, in place: up to 64 KiB by a kernel that writes into the
+/// memory of all ranks (peer_reduce.h), more of it by the communicator. Calls are enqueued, and may
+/// be captured after a first one of that size.
+///
+/// Errors   as the communicator's; what a failed rank leaves waiting ends when the communicator
+///          knows
+/// Thread   as the communicator
+class RankSum {
+ public:
+  /// `memory`: mapped by all.
+  RankSum(const Device& device, std::shared_ptr<Communicator> comm,
+          std::unique_ptr<PeerMemory> memory);
+  ~RankSum();
+  RankSum(const RankSum&) = delete;
+  RankSum& operator=(const RankSum&) = delete;
+
+  void run(void* data, std::int64_t count, DType dtype, void* stream);
+
+ private:
+  Device device_;
+  std::shared_ptr<Communicator> comm_;
+  std::unique_ptr<PeerMemory> memory_;
+  DriverCalls calls_;
+  std::uint32_t* given_up_;  // page-locked, so that a kernel sees what the host writes
+  std::map<std::pair<std::int64_t, DType>, PeerReduce> sums_;  // by count and type
+};
+
+/// Null where the memory of all ranks cannot be mapped, on simulated devices, for more ranks than
+/// the kernel takes, and if TILEWRIGHT_PEER_REDUCE is "off". All ranks call it together, and get
+/// one or none alike.
+std::unique_ptr<RankSum> make_rank_sum(const Device& device,
+                                       const std::shared_ptr<Communicator>& comm);
+
+}  // namespace tilewright::comm
