@@ -11,6 +11,7 @@
 #include "model/kernel_stages.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -88,6 +89,8 @@ struct StepContext {
   Activations& at;
   std::int64_t longest = 0;  ///< most new tokens of a sequence
   StageTap* tap = nullptr;   ///< is told of intermediate values, or null
+  /// Is called behind the launches of each operator, with what it does; empty: nobody is.
+  std::function<void(const char* what)> mark = {};
   void* stream = nullptr;
 
   SequenceBatch sequences() const;
@@ -171,6 +174,9 @@ struct KernelStep::Call {
   bool has_window_schedule = false, has_csa_schedule = false, has_hca_schedule = false;
 
   Activations& at() const { return context.at; }
+  void mark(const char* what) const {
+    if (context.mark) context.mark(what);
+  }
   void* stream() const { return context.stream; }
   const StageTap* tap() const { return context.tap; }
   const LayerArrays& arrays(std::int64_t layer) const {

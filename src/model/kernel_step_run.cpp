@@ -23,8 +23,11 @@ void KernelStep::run(const StepContext& context, void* workspace) const {
                   .ids = context.ids(),
                   .streams = call.at().streams.get(),
                   .stream = context.stream});
+  call.mark("embedding");
   lists(call);
+  call.mark("lists");
   gather_ids(call);
+  call.mark("exchange ids");
   bool had_two = false;
   for (std::int64_t i = 0; i < config_.num_layers(); ++i) {
     const LayerArrays& layer = call.arrays(i);
@@ -113,6 +116,7 @@ void KernelStep::connect(const Call& call, Connection kind, const HyperArrays& w
                           .out = at.normed.get(),
                           .workspace = call.workspace,
                           .stream = call.stream()});
+  call.mark("hyper-connection");
 }
 
 void KernelStep::attention(Call& call, std::int64_t i) const {
@@ -120,13 +124,16 @@ void KernelStep::attention(Call& call, std::int64_t i) const {
   const auto idx = static_cast<std::size_t>(i);
   const LayerArrays& arrays = call.arrays(i);
   layers_[idx].input.run(at.normed.get(), at.input.get(), call.workspace, call.stream());
+  call.mark("first projection");
   q_norm_[idx].run({.x = at.input.get() + arrays.columns.q_a,
                     .weight = arrays.q_norm.get(),
                     .out = at.q_a.get(),
                     .stream = call.stream()});
+  call.mark("q norm");
   if (call.tap() != nullptr)
     call.tap()->rows("qr", i, {at.q_a.get(), DType::kBF16, {config_.q_rank}});
   layers_[idx].query.run(at.q_a.get(), at.query.get(), call.workspace, call.stream());
+  call.mark("queries");
   write_caches(call, i);
   compress(call, i);
   attend(call, i);
@@ -152,6 +159,7 @@ void KernelStep::write_caches(const Call& call, std::int64_t i) const {
                                           .slots = at.slots.get(),
                                           .pages = call.memory(i).window.get(),
                                           .stream = call.stream()});
+  call.mark("cache write");
   if (call.tap() == nullptr) return;
   call.tap()->rows("q", i, {at.query.get(), DType::kBF16, {heads, dim}, arrays.query.width()});
   call.tap()->window_rows(i, call.context.memory);
@@ -191,8 +199,12 @@ void KernelStep::compress(Call& call, std::int64_t i) const {
   } else {
     cache->compressor.run(rows);
   }
+  call.mark("compressor");
   if (call.tap() != nullptr) call.tap()->entries(i, *cache, *memory.entries);
-  if (arrays.kind == LayerKind::kCsa) choose_entries(call, i);
+  if (arrays.kind == LayerKind::kCsa) {
+    choose_entries(call, i);
+    call.mark("indexer");
+  }
 }
 
 // Layers of one kind have lists of the same lengths, and so one schedule.
@@ -229,6 +241,9 @@ void KernelStep::attend(Call& call, std::int64_t i) const {
   if (arrays.kind == LayerKind::kHca)
     a.compressed = {memory.entries->get(), at.hca_list.get(), at.hca_length.get()};
   run_attention(call, arrays.kind, a);
+  call.mark(arrays.kind == LayerKind::kWindow ? "attention (window)"
+            : arrays.kind == LayerKind::kCsa  ? "attention (CSA)"
+                                              : "attention (HCA)");
   if (call.tap() == nullptr) return;
   call.tap()->rows("lse", i, {at.lse.get(), DType::kF32, {config_.heads}});
   call.tap()->rows("attn_o", i,
@@ -245,9 +260,13 @@ void KernelStep::project_output(const Call& call, std::int64_t i) const {
                      .positions = at.positions.get(),
                      .rope = call.rope_table(arrays.kind),
                      .stream = call.stream()});
+  call.mark("inverse rotation");
   layer.wo_a.run(at.attended.get(), at.grouped.get(), call.workspace, call.stream());
+  call.mark("wo_a");
   layer.wo_b.run(at.grouped.get(), at.result.get(), call.workspace, call.stream());
+  call.mark("wo_b");
   add_up_ranks(call, 1);
+  call.mark("exchange");
   if (call.tap() == nullptr) return;
   const TappedRows turned = {at.attended.get() + config_.head_dim - config_.rope_dim,
                              DType::kBF16,
@@ -264,8 +283,10 @@ void KernelStep::experts(const Call& call, std::int64_t i) const {
   const Layer& layer = layers_[static_cast<std::size_t>(i)];
   const bool is_divided = ranks_.divides_experts();
   gather_experts_input(call);
+  call.mark("exchange");
   const std::uint16_t* const x = is_divided ? at.gathered.get() : at.normed.get();
   layer.router.run(x, at.router_logits.get(), call.workspace, call.stream());
+  call.mark("router");
   const MoeArguments arguments = {
       .x = x,
       .logits = at.router_logits.get(),
@@ -276,7 +297,9 @@ void KernelStep::experts(const Call& call, std::int64_t i) const {
       .workspace = call.workspace,
       .stream = call.stream()};
   layer.experts.run(arguments);
+  call.mark("experts");
   scatter_experts_result(call);
+  call.mark("exchange");
   if (call.tap() != nullptr) tap_routing(call, i, arguments);
   if (layer.shared)
     layer.shared->run({.x = at.normed.get(),
@@ -285,7 +308,9 @@ void KernelStep::experts(const Call& call, std::int64_t i) const {
                        .out = shared_result(call),
                        .workspace = call.workspace,
                        .stream = call.stream()});
+  call.mark("shared expert");
   add_up_ranks(call, layer.shared ? 2 : 1);
+  call.mark("exchange");
   if (call.tap() == nullptr) return;
   const TappedRows routed = {at.result.get(), numbers_.sub_layer, {config_.hidden}};
   const TappedRows shared = {shared_result(call), numbers_.sub_layer, {config_.hidden}};

@@ -14,6 +14,8 @@ void add_bench(CLI::App& app, Context& context) {
   add_bench_fp8(*bench, context);
   add_bench_decode(*bench, context);
   add_bench_timing(*bench, context);
+  add_bench_model(*bench, context);
+  add_bench_exchange(*bench, context);
 }
 
 }  // namespace tilewright::cli

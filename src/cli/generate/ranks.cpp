@@ -5,6 +5,7 @@
 #include "cli/tool/interrupt.h"
 #include "comm/launcher.h"
 #include "comm/nccl.h"
+#include "comm/thread_group.h"
 #include "model/ranked_runner.h"
 
 #include <algorithm>
@@ -124,12 +125,11 @@ void be_silent() {
                "dumb");  // no progress: the lines of several ranks would overwrite each other
 }
 
-std::unique_ptr<model::Runner> make_process_runner(const RankArgs& args, const ModelArgs& model,
-                                                   const comm::Launch& launch,
-                                                   const std::string& device,
-                                                   const model::RunnerOptions& options,
-                                                   std::int64_t sequences) {
-  const model::Share share = {scheme_of(args), launch.rank, launch.size};
+// Opens what the rank of this process works with: weights of open_share(device). Other ranks are
+// told of what `work` throws.
+template <class OpenShare, class Work>
+auto as_process_rank(const comm::Launch& launch, const std::string& device,
+                     const OpenShare& open_share, const Work& work) {
   auto rendezvous = std::make_unique<comm::Rendezvous>(launch);
   try {
     const Device gpu =
@@ -138,12 +138,11 @@ std::unique_ptr<model::Runner> make_process_runner(const RankArgs& args, const M
             "ranks: {} processes on {}; simulated ranks are threads of one process: leave out {}, "
             "and say --gpus {}",
             launch.size, gpu.spec(), launch.started_by, launch.size);
-    require_room(gpu, model, options, sequences, share);
-    auto weights = open_weights(model, share);
-    const std::shared_ptr<comm::Communicator> comm =
-        comm::make_nccl_communicator(gpu, std::move(rendezvous));
+    OpenRank rank = {.device = gpu, .weights = open_share(gpu), .comm = nullptr};
+    rank.comm = comm::make_nccl_communicator(gpu, std::move(rendezvous));
+    const std::shared_ptr<comm::Communicator> comm = rank.comm;
     try {
-      return make_device_runner(gpu, std::move(weights), options, sequences, comm);
+      return work(std::move(rank));
     } catch (const std::exception& error) {
       comm->tell_failure(error.what());
       throw;
@@ -154,18 +153,27 @@ std::unique_ptr<model::Runner> make_process_runner(const RankArgs& args, const M
   }
 }
 
-// Simulated ranks.
-std::unique_ptr<model::Runner> make_thread_runner(const RankArgs& args, const ModelArgs& model,
-                                                  const Device& device,
-                                                  const model::RunnerOptions& options,
-                                                  std::int64_t sequences) {
+// For as_process_rank().
+auto share_opener(const RankArgs& args, const ModelArgs& model, const comm::Launch& launch,
+                  const model::RunnerOptions& options, std::int64_t sequences) {
+  return [&, share = model::Share{scheme_of(args), launch.rank, launch.size},
+          sequences](const Device& gpu) {
+    require_room(gpu, model, options, sequences, share);
+    return open_weights(model, share);
+  };
+}
+
+// The weights of simulated ranks.
+std::vector<std::shared_ptr<const model::Weights>> thread_weights(
+    const RankArgs& args, const ModelArgs& model, const Device& device,
+    const model::RunnerOptions& options, std::int64_t sequences) {
   std::vector<std::shared_ptr<const model::Weights>> weights;
   for (int rank = 0; rank < args.gpus; ++rank) {
     const model::Share share = {scheme_of(args), rank, args.gpus};
     require_room(device, model, options, sequences, share);
     weights.push_back(open_weights(model, share));
   }
-  return model::make_ranked_runner(device, weights, options);
+  return weights;
 }
 
 }  // namespace
@@ -240,11 +248,53 @@ std::unique_ptr<model::Runner> make_rank_runner(const RankArgs& args, const Mode
                                                 std::int64_t sequences) {
   const std::string device = device_asked_for(context);
   const comm::Launch launch = launch_of(args);
-  if (launch.size > 1) return make_process_runner(args, model, launch, device, options, sequences);
-  if (args.gpus > 1)
-    return make_thread_runner(args, model, Device::open(device), options, sequences);
+  if (launch.size > 1)
+    return as_process_rank(launch, device, share_opener(args, model, launch, options, sequences),
+                           [&](OpenRank rank) {
+                             return make_device_runner(rank.device, std::move(rank.weights),
+                                                       options, sequences, rank.comm);
+                           });
+  if (args.gpus > 1) {
+    const Device simulated = Device::open(device);
+    return model::make_ranked_runner(
+        simulated, thread_weights(args, model, simulated, options, sequences), options);
+  }
   if (!is_reference(context.device)) require_room(Device::open(device), model, options, sequences);
   return make_runner(context.device, open_weights(model), options, sequences);
+}
+
+void run_ranks(const RankArgs& args, const ModelArgs& model, const Context& context,
+               const model::RunnerOptions& options, std::int64_t sequences,
+               const std::function<void(OpenRank)>& work) {
+  const std::string device = device_asked_for(context);
+  const comm::Launch launch = launch_of(args);
+  if (launch.size > 1)
+    return as_process_rank(launch, device, share_opener(args, model, launch, options, sequences),
+                           work);
+  const Device opened = Device::open(device);
+  if (args.gpus > 1) {
+    const auto weights = thread_weights(args, model, opened, options, sequences);
+    comm::ThreadGroup group(args.gpus);
+    return group.run([&](int rank) {
+      work({opened, weights[comm::rank_idx(rank)], group.join(rank, opened)});
+    });
+  }
+  require_room(opened, model, options, sequences);
+  work({opened, open_weights(model), nullptr});
+}
+
+void run_ranks_alone(const RankArgs& args, const Context& context,
+                     const std::function<void(OpenRank)>& work) {
+  const std::string device = device_asked_for(context);
+  const comm::Launch launch = launch_of(args);
+  if (launch.size > 1)
+    return as_process_rank(
+        launch, device, [](const Device&) { return std::shared_ptr<const model::Weights>(); },
+        work);
+  const Device opened = Device::open(device);
+  if (args.gpus <= 1) return work({opened, nullptr, nullptr});
+  comm::ThreadGroup group(args.gpus);
+  group.run([&](int rank) { work({opened, nullptr, group.join(rank, opened)}); });
 }
 
 }  // namespace tilewright::cli

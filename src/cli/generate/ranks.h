@@ -1,11 +1,15 @@
 // --gpus and --parallel: a model on several devices.
 #pragma once
 
+#include "tilewright/device.h"
+
 #include "cli/tool/command.h"
 #include "cli/tool/model_options.h"
+#include "comm/communicator.h"
 #include "model/model.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -44,5 +48,21 @@ std::unique_ptr<model::Runner> make_rank_runner(const RankArgs& args, const Mode
                                                 const Context& context,
                                                 const model::RunnerOptions& options,
                                                 std::int64_t sequences);
+
+/// What a rank works with.
+struct OpenRank {
+  Device device;
+  std::shared_ptr<const model::Weights> weights;  ///< its share; null: of no model
+  std::shared_ptr<comm::Communicator> comm;       ///< null: there is one rank
+};
+
+/// The same with `work` in place of a runner: of this process' rank, or of each simulated rank in a
+/// thread of its own. What it throws ends all ranks.
+void run_ranks(const RankArgs& args, const ModelArgs& model, const Context& context,
+               const model::RunnerOptions& options, std::int64_t sequences,
+               const std::function<void(OpenRank)>& work);
+/// Ranks of no model.
+void run_ranks_alone(const RankArgs& args, const Context& context,
+                     const std::function<void(OpenRank)>& work);
 
 }  // namespace tilewright::cli

@@ -68,5 +68,7 @@ void add_bench_indexer(CLI::App& bench, Context& context);
 void add_bench_fp8(CLI::App& bench, Context& context);
 void add_bench_decode(CLI::App& bench, Context& context);
 void add_bench_timing(CLI::App& bench, Context& context);
+void add_bench_model(CLI::App& bench, Context& context);
+void add_bench_exchange(CLI::App& bench, Context& context);
 
 }  // namespace tilewright::cli

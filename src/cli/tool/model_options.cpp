@@ -192,6 +192,10 @@ void require_memory(const Device& device, const std::string& source, model::Step
 
 }  // namespace
 
+model::LoadSink load_report(std::int64_t layers) {
+  return [report = std::make_shared<LoadReport>(layers)](std::int64_t done) { (*report)(done); };
+}
+
 void require_room(const Device& device, const ModelArgs& args, const RunnerOptions& options,
                   std::int64_t sequences, const model::Share& share) {
   if (args.synthetic.empty()) return;
@@ -215,8 +219,7 @@ std::unique_ptr<model::Runner> make_device_runner(const Device& device,
                                                   std::int64_t sequences,
                                                   std::shared_ptr<comm::Communicator> comm) {
   RunnerOptions with_report = options;
-  with_report.on_load = [report = std::make_shared<LoadReport>(weights->config().num_layers())](
-                            std::int64_t done) { (*report)(done); };
+  with_report.on_load = load_report(weights->config().num_layers());
   const auto experts = number_format_from_string(weights->expert_format());
   require_memory(device, weights->source(),
                  {.config = weights->config(),

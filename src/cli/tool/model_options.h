@@ -48,6 +48,10 @@ Tokenizer open_tokenizer(const ModelArgs& args, const model::Config& config);
 /// tokenizers have for it.
 std::vector<std::int32_t> end_tokens(const model::Config& config, const Tokenizer& tokenizer);
 
+/// Shows how many layers are on the device: on a terminal, and elsewhere in a line every ten
+/// seconds.
+model::LoadSink load_report(std::int64_t layers);
+
 /// Option --chat: a text is what the user says. `mode` stays empty without it.
 void add_chat_option(CLI::App& command, std::string& mode);
 ChatMode chat_mode(const std::string& mode);

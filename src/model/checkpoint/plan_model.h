@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tilewright/device.h"
+#include "tilewright/format.h"
 #include "tilewright/plan.h"
 
 #include "model/model.h"

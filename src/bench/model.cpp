@@ -1,0 +1,216 @@
+#include "bench/model.h"
+
+#include "base/error.h"
+#include "bench/ladder.h"
+#include "bench/step_timer.h"
+#include "model/checkpoint/step_work.h"
+#include "report/time_summary.h"
+#include "verify/device_facts.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tilewright::cli {
+
+namespace {
+
+using nlohmann::json;
+
+double floor_us_of(const model::StepWork& work) {
+  const double bytes_s = work.bytes() / kModelBytesPerS;
+  const double flops_s =
+      work.fp8_flops / kModelFp8FlopsPerS + work.bf16_flops / kModelBf16FlopsPerS;
+  return 1e6 * std::max(bytes_s, flops_s);
+}
+
+json work_json(const model::StepWork& work) {
+  return {{"bytes", work.bytes()},           {"weight_bytes", work.weight_bytes},
+          {"cache_bytes", work.cache_bytes}, {"fp8_flops", work.fp8_flops},
+          {"bf16_flops", work.bf16_flops},   {"exchanged_bytes", work.exchanged_bytes}};
+}
+
+// How often each was launched, most often first.
+json launch_counts(const std::vector<std::string>& launches) {
+  std::map<std::string, int> counts;
+  for (const std::string& name : launches) ++counts[name];
+  std::vector<std::pair<std::string, int>> sorted(counts.begin(), counts.end());
+  std::ranges::stable_sort(sorted, std::greater(), &std::pair<std::string, int>::second);
+  json list = json::array();
+  for (const auto& [name, count] : sorted) list.push_back({{"name", name}, {"count", count}});
+  return list;
+}
+
+// The longest first.
+json operator_times(const std::map<std::string, OperatorTime>& times) {
+  std::vector<std::pair<std::string, OperatorTime>> sorted(times.begin(), times.end());
+  std::ranges::sort(sorted, [](const auto& a, const auto& b) { return a.second.us > b.second.us; });
+  json list = json::array();
+  for (const auto& [name, time] : sorted)
+    list.push_back({{"name", name}, {"calls", time.calls}, {"us", time.us}});
+  return list;
+}
+
+// Random weights give no text, but numbers they do.
+bool are_numbers(const std::vector<float>& logits) {
+  const auto is_finite = [](float x) { return std::isfinite(x); };
+  return !logits.empty() && std::ranges::all_of(logits, is_finite) &&
+         std::ranges::min(logits) < std::ranges::max(logits);
+}
+
+bool divides_heads(const model::Share& share) {
+  return share.world > 1 && share.scheme == model::Scheme::kTensorParallel;
+}
+
+class ModelSweeper {
+ public:
+  ModelSweeper(const Device& device, const model::Weights& weights,
+               const std::shared_ptr<comm::Communicator>& comm, const ModelSweep& sweep)
+      : device_(device),
+        sweep_(sweep),
+        sum_(divides_heads(weights.share()) ? comm::make_rank_sum(device, comm) : nullptr),
+        ranks_{comm.get(), weights.share(), sum_.get()},
+        config_(rank_config(weights.share(), weights.config())),
+        shape_{.config = weights.config(),
+               .share = weights.share(),
+               .experts =
+                   number_format_from_string(weights.expert_format()).value_or(NumberFormat::kBf16),
+               .options = sweep.options},
+        arrays_(device, weights, sweep.options.on_load) {}
+
+  bool has_peers() const { return sum_ != nullptr; }
+
+  json run() {
+    if (sweep_.prompt > 0) time_prompt();
+    for (const std::int64_t batch : sweep_.batches) time_batch(batch);
+    return std::move(samples_);
+  }
+
+ private:
+  // None if there is no room, which the log says then.
+  std::unique_ptr<StepTimer> open(std::int64_t batch, std::int64_t context, const json& what) {
+    try {
+      return std::make_unique<StepTimer>(
+          device_, arrays_, config_, sweep_.options,
+          TimedSequences{batch, context, std::min(sweep_.chunk, context)}, ranks_);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kOutOfMemory) throw;
+      json sample = what;
+      sample["refused"] = error.what();
+      samples_.push_back(std::move(sample));
+      return nullptr;
+    }
+  }
+
+  void time_prompt() {
+    json sample = {{"phase", "prefill"}, {"tokens", sweep_.prompt}, {"chunk", sweep_.chunk}};
+    auto timer = open(1, sweep_.prompt, sample);
+    if (!timer) return;
+    timer->prefill(std::min(sweep_.chunk, sweep_.prompt));  // kernels and connections are loaded
+    const auto begin = std::chrono::steady_clock::now();
+    sample["steps_us"] = timer->prefill();
+    const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin);
+    double floor_us = 0, exchanged = 0;
+    for (std::int64_t done = 0; done < sweep_.prompt; done += sweep_.chunk) {
+      const std::int64_t count = std::min(sweep_.chunk, sweep_.prompt - done);
+      const model::StepWork work = step_work(
+          shape_,
+          {.tokens = count, .start = done, .logit_rows = done + count == sweep_.prompt ? 1 : 0});
+      floor_us += floor_us_of(work);
+      exchanged += work.exchanged_bytes;
+    }
+    sample["floor_us"] = floor_us;
+    sample["exchanged_bytes"] = exchanged;
+    sample["host_s"] = seconds.count();
+    drop_times(sample, "steps_us");
+    samples_.push_back(std::move(sample));
+  }
+
+  void time_batch(std::int64_t batch) {
+    const std::int64_t longest = *std::ranges::max_element(sweep_.contexts);
+    auto timer =
+        open(batch, longest, {{"phase", "decode"}, {"batch", batch}, {"context", longest}});
+    if (!timer) return;
+    timer->prefill();
+    timer->copy_first_sequence();
+    for (const std::int64_t context : sweep_.contexts) {
+      const DecodeTimes times = timer->decode(context, sweep_.samples);
+      const model::StepWork work =
+          step_work(shape_, {.sequences = batch, .tokens = 1, .start = context - 1});
+      json sample = {{"phase", "decode"},
+                     {"batch", batch},
+                     {"context", context},
+                     {"samples_us", times.us},
+                     {"floor_us", floor_us_of(work)},
+                     {"work", work_json(work)},
+                     {"launches", times.launches.size()},
+                     {"launched", launch_counts(times.launches)},
+                     {"by_operator", operator_times(times.by_operator)},
+                     {"ok", are_numbers(times.logits)}};
+      drop_times(sample, "samples_us");
+      samples_.push_back(std::move(sample));
+    }
+  }
+
+  // The host's say nothing about a GPU.
+  void drop_times(json& sample, const char* key) const {
+    if (!device_.is_simulated()) return;
+    sample[key] = json::array();
+    sample.erase("host_s");
+  }
+
+  const Device& device_;
+  const ModelSweep& sweep_;
+  std::unique_ptr<comm::RankSum> sum_;
+  model::StepRanks ranks_;
+  model::Config config_;    // of this rank
+  model::StepShape shape_;  // of all
+  model::ModelArrays arrays_;
+  json samples_ = json::array();
+};
+
+}  // namespace
+
+json run_model_sweep(const Device& device, std::shared_ptr<const model::Weights> weights,
+                     const std::shared_ptr<comm::Communicator>& comm, const ModelSweep& sweep,
+                     const std::string& command) {
+  json log = ladder_header(device, command);
+  log["kind"] = "model";
+  log["tool"] = std::string("tilewright bench model ") + TILEWRIGHT_VERSION;
+  log["cache"] = device.is_simulated()
+                     ? "simulated: no times"
+                     : "a step is a graph; several are launched one behind the other, on caches "
+                       "that a prompt has filled";
+  for (const char* const key : {"ceiling_tflops", "ceiling"}) log.erase(key);
+  log["floors"] = "4.3 TB/s, 790 TFLOP/s bf16, 1600 TFLOP/s e4m3, exchanges not counted";
+  const model::Share& share = weights->share();
+  log["model"] = {{"name", sweep.name},
+                  {"config", config_text(weights->config())},
+                  {"experts", weights->expert_format()}};
+  log["ranks"] = {{"count", share.world},
+                  {"scheme", share.world > 1 ? to_string(share.scheme) : ""},
+                  {"communicator", comm != nullptr ? comm->description() : ""}};
+  log["clocks_before"] = read_clocks(device);
+  const auto begin = std::chrono::steady_clock::now();
+  ModelSweeper sweeper(device, *weights, comm, sweep);
+  weights.reset();  // the device has them
+  log["load_s"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  log["ranks"]["has_peers"] = sweeper.has_peers();
+  log["samples"] = sweeper.run();
+  log["clocks_after"] = read_clocks(device);
+  return log;
+}
+
+bool is_model_log_correct(const json& log) {
+  for (const json& sample : log.at("samples"))
+    if (!sample.value("ok", true)) return false;
+  return !log.at("samples").empty();
+}
+
+}  // namespace tilewright::cli

@@ -1,0 +1,43 @@
+// Steps of a whole model over batches and contexts, on one rank or several: running them, their
+// log, and what is made of the log.
+#pragma once
+
+#include "comm/communicator.h"
+#include "model/kernel_weights.h"
+#include "model/model.h"
+#include "report/terminal.h"
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace tilewright::cli {
+
+struct ModelSweep {
+  std::string name;                    ///< of the model, for the log
+  std::vector<std::int64_t> batches;   ///< sequences of a rank; of all, where heads are divided
+  std::vector<std::int64_t> contexts;  ///< tokens of each
+  std::int64_t prompt = 8192;          ///< tokens of the timed prompt; 0: none
+  std::int64_t chunk = 2048;           ///< prompt tokens of a step
+  int samples = 15;
+  model::RunnerOptions options;
+};
+
+/// What the floors go by: an H200.
+inline constexpr double kModelBytesPerS = 4.3e12;
+inline constexpr double kModelBf16FlopsPerS = 790e12, kModelFp8FlopsPerS = 1600e12;
+
+/// Runs all on this rank; every rank makes the same call, with its weights. The log is that of this
+/// rank: docs/05-benchmarks.md describes it.
+nlohmann::json run_model_sweep(const Device& device, std::shared_ptr<const model::Weights> weights,
+                               const std::shared_ptr<comm::Communicator>& comm,
+                               const ModelSweep& sweep, const std::string& command);
+
+bool is_model_log_correct(const nlohmann::json& log);
+std::string model_table(const nlohmann::json& log, const Style& style);
+/// A page that needs nothing else.
+std::string model_report(const nlohmann::json& log);
+
+}  // namespace tilewright::cli

@@ -1,0 +1,202 @@
+// The table and the page of a log of bench model.
+#include "base/markup.h"
+#include "bench/batch_report.h"
+#include "bench/model.h"
+#include "report/log_page.h"
+#include "report/log_plot.h"
+#include "report/page_style.h"
+#include "report/time_summary.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace tilewright::cli {
+
+namespace {
+
+using nlohmann::json;
+
+// A line of a table: a step of decoding, or all steps of a prompt.
+struct ModelRow {
+  std::string what;
+  double us = 0;  // 0: not timed
+  double floor_us = 0, tokens = 0;
+  std::int64_t launches = 0;  // 0: not counted
+  bool is_ok = true;
+  std::string refused;
+
+  double tokens_per_s() const { return us > 0 ? tokens / us * 1e6 : 0; }
+  double share() const { return us > 0 ? 100 * floor_us / us : 0; }
+};
+
+// Ranks that divide the heads share their tokens.
+double tokens_of(const json& log, double tokens) {
+  const json& ranks = log.at("ranks");
+  return ranks.value("scheme", "") == "tensor parallel" ? tokens / ranks.at("count").get<double>()
+                                                        : tokens;
+}
+
+ModelRow model_row(const json& log, const json& sample) {
+  ModelRow row;
+  row.refused = sample.value("refused", "");
+  row.is_ok = sample.value("ok", true);
+  row.floor_us = sample.value("floor_us", 0.0);
+  if (sample.at("phase") == "prefill") {
+    row.tokens = tokens_of(log, sample.at("tokens"));
+    row.what =
+        fmt::format("prompt of {} tokens, {} a step", sample.at("tokens").get<std::int64_t>(),
+                    sample.at("chunk").get<std::int64_t>());
+    for (const json& us : sample.value("steps_us", json::array())) row.us += us.get<double>();
+    return row;
+  }
+  row.tokens = tokens_of(log, sample.at("batch"));
+  row.what = fmt::format("batch {}, context {}", sample.at("batch").get<std::int64_t>(),
+                         sample.at("context").get<std::int64_t>());
+  row.us = median_us(sample, "samples_us");
+  row.launches = sample.value("launches", std::int64_t{0});
+  return row;
+}
+
+std::vector<ModelRow> model_rows(const json& log) {
+  std::vector<ModelRow> rows;
+  for (const json& sample : log.at("samples")) rows.push_back(model_row(log, sample));
+  return rows;
+}
+
+std::string model_title(const json& log) {
+  const json& ranks = log.at("ranks");
+  const auto count = ranks.at("count").get<int>();
+  return fmt::format(
+      "{}: {}; {}", log.at("model").value("name", ""), log.at("model").value("config", ""),
+      count > 1 ? fmt::format("{} ranks, {}", count, ranks.value("scheme", "")) : "one rank");
+}
+
+std::string or_dash(double value, const char* format) {
+  return value > 0 ? fmt::format(fmt::runtime(format), value) : "-";
+}
+
+// "  87  hyper_pre_bf16" and so on, of the first step of decoding.
+std::string launched_text(const json& log, const char* separator) {
+  for (const json& sample : log.at("samples")) {
+    if (!sample.contains("launched")) continue;
+    std::string text;
+    for (const json& entry : sample["launched"])
+      text += fmt::format("{}{:>5}  {}", text.empty() ? "" : separator,
+                          entry.at("count").get<int>(), entry.at("name").get<std::string>());
+    return text;
+  }
+  return "";
+}
+
+// "9120  43  experts": microseconds and calls, of the first step of decoding.
+std::string operators_text(const json& log) {
+  for (const json& sample : log.at("samples")) {
+    if (!sample.contains("by_operator") || sample["by_operator"].empty()) continue;
+    std::string text = fmt::format("operators of {}, us and calls:", model_row(log, sample).what);
+    for (const json& entry : sample["by_operator"])
+      text += fmt::format("\n{:>9.1f}{:>6}  {}", entry.at("us").get<double>(),
+                          entry.at("calls").get<int>(), entry.at("name").get<std::string>());
+    return text;
+  }
+  return "";
+}
+
+std::string decode_plot(const json& log) {
+  std::map<std::int64_t, LogSeries> by_batch, floors;
+  for (const json& sample : log.at("samples")) {
+    if (sample.at("phase") != "decode" || sample.contains("refused")) continue;
+    const std::int64_t batch = sample.at("batch");
+    const auto context = static_cast<double>(sample.at("context").get<std::int64_t>());
+    const double us = median_us(sample, "samples_us");
+    if (us > 0) by_batch[batch].points.emplace_back(context, us / 1e3);
+    floors[batch].points.emplace_back(context, sample.at("floor_us").get<double>() / 1e3);
+  }
+  std::vector<LogSeries> series;
+  int color = 0;
+  for (auto& [batch, floor] : floors) {
+    LogSeries& times = by_batch[batch];
+    times.name = fmt::format("batch {}", batch);
+    floor.name = fmt::format("floor, batch {}", batch);
+    times.color = floor.color = color++ % kLadderColors;
+    floor.look = LogSeries::Look::kFloor;
+    for (LogSeries* line : {&times, &floor}) {
+      std::ranges::sort(line->points);
+      if (!line->points.empty()) series.push_back(std::move(*line));
+    }
+  }
+  return series.empty() ? "" : plot_log(series, "context", "milliseconds");
+}
+
+std::string model_html_table(const json& log) {
+  std::string html =
+      "<table><tr><th></th><th>ms</th><th>floor, ms</th><th>% of it</th><th>tokens/s a GPU</th>"
+      "<th>launches</th></tr>";
+  for (const ModelRow& row : model_rows(log)) {
+    html += fmt::format("<tr><td>{}</td>", escape_markup(row.what));
+    if (!row.refused.empty()) {
+      html += fmt::format("<td colspan='5'>{}</td></tr>", escape_markup(row.refused));
+      continue;
+    }
+    html += fmt::format("<td>{}</td><td>{:.3f}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                        or_dash(row.us / 1e3, "{:.3f}"), row.floor_us / 1e3,
+                        or_dash(row.share(), "{:.0f}"), or_dash(row.tokens_per_s(), "{:.0f}"),
+                        or_dash(static_cast<double>(row.launches), "{:.0f}"));
+  }
+  return html + "</table>";
+}
+
+}  // namespace
+
+std::string model_table(const json& log, const Style& style) {
+  std::string text = model_title(log) + "\n";
+  text += fmt::format("{:<34}{:>10}{:>10}{:>8}{:>12}{:>10}\n", "", "ms", "floor", "%", "tokens/s",
+                      "launches");
+  for (const ModelRow& row : model_rows(log)) {
+    if (!row.refused.empty()) {
+      text += fmt::format("{:<34}  {}\n", row.what, row.refused);
+      continue;
+    }
+    text += fmt::format("{:<34}", row.what);
+    text += row.is_ok ? style.bold(fmt::format("{:>10}", or_dash(row.us / 1e3, "{:.3f}")))
+                      : style.bad(fmt::format("{:>10}", "WRONG"));
+    text += fmt::format("{:>10.3f}{:>8}{:>12}{:>10}\n", row.floor_us / 1e3,
+                        or_dash(row.share(), "{:.1f}"), or_dash(row.tokens_per_s(), "{:.0f}"),
+                        or_dash(static_cast<double>(row.launches), "{:.0f}"));
+  }
+  const std::string launched = launched_text(log, "\n");
+  if (!launched.empty()) text += "launches of a decode step:\n" + launched + "\n";
+  const std::string operators = operators_text(log);
+  if (!operators.empty()) text += operators + "\n";
+  return text + "tokens/s of a GPU; floors: " + log.value("floors", "") + "\n";
+}
+
+std::string model_report(const json& log) {
+  std::string css;
+  for (int i = 0; i < kLadderColors; ++i)
+    css += fmt::format(".s{0} path{{stroke:var(--c{0})}} .s{0} text{{fill:var(--c{0})}}\n", i);
+  std::string body = fmt::format("<h2>{}</h2>", escape_markup(model_title(log)));
+  const std::string plot = decode_plot(log);
+  if (!plot.empty()) body += "<figure>" + plot + "</figure>";
+  body += "<figure>" + model_html_table(log) + "</figure>";
+  const std::string launched = launched_text(log, "\n");
+  if (!launched.empty())
+    body += "<h2>Launches of a decode step</h2><pre>" + escape_markup(launched) + "</pre>";
+  const std::string operators = operators_text(log);
+  if (!operators.empty())
+    body += "<h2>Time of a decode step</h2><pre>" + escape_markup(operators) + "</pre>";
+  return log_page(
+      log, {.window_title = "Steps of a model",
+            .title = "Steps of a model",
+            .css = css,
+            .introduction = fmt::format(
+                "Time of a decode step by the context of its sequences, both logarithmic; from the "
+                "tokens to the logits. Dotted: what no kernel can be faster than, {}.",
+                escape_markup(log.value("floors", ""))),
+            .body = body});
+}
+
+}  // namespace tilewright::cli

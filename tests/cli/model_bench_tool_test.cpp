@@ -1,0 +1,113 @@
+// bench model and bench exchange on the simulator: no times there, but steps, launches and floors.
+#include "bench/model.h"
+#include "tests/cli/run_tool.h"
+#include "tests/model/random_checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tilewright::cli {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+Outcome bench_tiny_model(const std::string& options) {
+  const model::RandomCheckpoint checkpoint({.heads = 4, .experts = 4, .ratios = {0, 4}});
+  const ScopedFolder out;
+  return run_tool("--device sim:h200 --json bench model --model " + checkpoint.folder().string() +
+                  " --context 6 --batch 2 --prefill-chunk 4 --samples 3 --out " +
+                  out.path().string() + " " + options);
+}
+
+// A prompt in two steps, then a step of decoding.
+void expect_steps(const Outcome& outcome, int ranks) {
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json log = outcome.parsed();
+  EXPECT_EQ(log["kind"], "model");
+  EXPECT_EQ(log["ranks"]["count"], ranks);
+  ASSERT_EQ(log["samples"].size(), 2U);
+  const json& prompt = log["samples"][0];
+  const json& decode = log["samples"][1];
+  EXPECT_EQ(prompt["phase"], "prefill");
+  EXPECT_EQ(prompt["tokens"], 6);
+  EXPECT_GT(prompt["floor_us"].get<double>(), 0);
+  EXPECT_TRUE(decode["ok"].get<bool>());
+  EXPECT_TRUE(decode["samples_us"].empty());
+  EXPECT_GT(decode["floor_us"].get<double>(), 0);
+  std::int64_t launches = 0;
+  for (const json& entry : decode["launched"]) launches += entry["count"].get<std::int64_t>();
+  EXPECT_EQ(launches, decode["launches"].get<std::int64_t>());
+  EXPECT_THAT(decode["launched"].dump(), AllOf(HasSubstr("rms_norm_rows"), HasSubstr("moe_route")));
+  EXPECT_THAT(model_report(log), AllOf(HasSubstr("batch 2, context 6"), HasSubstr("moe_route")));
+}
+
+TEST(ModelBenchToolTest, OneRank) {
+  expect_steps(bench_tiny_model(""), 1);
+}
+
+TEST(ModelBenchToolTest, TwoRanksThatDivideTheHeads) {
+  expect_steps(bench_tiny_model("--gpus 2 --parallel tensor"), 2);
+}
+
+TEST(ModelBenchToolTest, TwoRanksThatDivideTheExperts) {
+  expect_steps(bench_tiny_model("--gpus 2 --parallel expert"), 2);
+}
+
+TEST(ModelBenchToolTest, SaysWhatCannotBe) {
+  EXPECT_THAT(run_tool("--device sim:h200 bench model --kv exact").err,
+              HasSubstr("--kv exact: is for the float64 model"));
+  EXPECT_THAT(run_tool("--device sim:h200 bench model --context 0").err, HasSubstr("--context"));
+}
+
+// A step whose logits are no numbers shows.
+TEST(ModelBenchToolTest, WrongStepsAreSaid) {
+  json log = {{"model", {{"name", "m"}, {"config", "c"}}},
+              {"ranks", {{"count", 1}, {"scheme", ""}}},
+              {"samples",
+               {{{"phase", "decode"}, {"batch", 1}, {"context", 2}, {"floor_us", 1}, {"ok", false}},
+                {{"phase", "decode"}, {"batch", 9}, {"context", 2}, {"refused", "no room"}}}}};
+  EXPECT_FALSE(is_model_log_correct(log));
+  EXPECT_THAT(model_table(log, Style(TextColor::kNone)),
+              AllOf(HasSubstr("WRONG"), HasSubstr("no room")));
+  log["samples"][0]["ok"] = true;
+  EXPECT_TRUE(is_model_log_correct(log));
+}
+
+// Ranks that divide the heads have one batch together: half of its tokens are a GPU's.
+TEST(ModelBenchToolTest, TokensOfAGpu) {
+  json log = {{"model", {{"name", "m"}, {"config", "c"}}},
+              {"ranks", {{"count", 2}, {"scheme", "tensor parallel"}}},
+              {"samples",
+               {{{"phase", "decode"},
+                 {"batch", 1},
+                 {"context", 2},
+                 {"floor_us", 500.0},
+                 {"samples_us", {1000.0, 1000.0, 1000.0}},
+                 {"launches", 7}}}}};
+  EXPECT_THAT(model_table(log, Style(TextColor::kNone)),
+              HasSubstr("1.000     0.500    50.0         500"));
+  log["ranks"]["scheme"] = "expert parallel";
+  EXPECT_THAT(model_table(log, Style(TextColor::kNone)), HasSubstr("1000         7"));
+}
+
+TEST(ExchangeBenchToolTest, SumsOfSimulatedRanks) {
+  const ScopedFolder out;
+  const Outcome outcome = run_tool(
+      "--device sim:h200 --json bench exchange --gpus 3 --bytes 64 --bytes 4096 "
+      "--samples 3 --out " +
+      out.path().string());
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json log = outcome.parsed();
+  EXPECT_EQ(log["ranks"]["count"], 3);
+  EXPECT_FALSE(log["ranks"]["has_peers"].get<bool>());
+  ASSERT_EQ(log["samples"].size(), 2U);
+  for (const json& sample : log["samples"]) EXPECT_TRUE(sample["ok"].get<bool>());
+  EXPECT_THAT(run_tool("--device sim:h200 bench exchange").err, HasSubstr("expected --gpus 2"));
+  EXPECT_THAT(run_tool("--device sim:h200 bench exchange --gpus 2 --bytes 24").err,
+              HasSubstr("expected a multiple of 16"));
+}
+
+}  // namespace
+}  // namespace tilewright::cli
