@@ -113,6 +113,7 @@ ALLOWED = {
     "model/checkpoint": [PUBLIC, "base", "formats", "model"],
     # The plain model that kernels are compared with: made of references, and nothing else may be.
     "model/float64": [PUBLIC, "base", "formats", "reference", "model"],
+    "model/text": ["base", "model"],
     # The model and the tool use the operators as any program does: by the public headers. Operands, exact
     # results and what is compared with them, for the tool, its benchmarks and their tests:
     "report": [PUBLIC, "base", "layout"],  # terminals, tables, plots, pages
@@ -120,7 +121,7 @@ ALLOWED = {
     "bench": [PUBLIC, "base", "formats", "arch", "sim", "comm", "comm/peers", "model", "model/checkpoint",
               "report", "verify"],
     "cli": [PUBLIC, "base", "layout", "formats", "arch", "arch/fragments", "reference", "sim",
-            "comm", "model", "model/checkpoint", "model/float64", "report", "verify", "bench"],
+            "comm", "model", "model/checkpoint", "model/float64", "model/text", "report", "verify", "bench"],
 }
 # Single files that may include a folder that their room may not, each with what they do there.
 EXCEPTIONS = {

@@ -4,7 +4,7 @@
 #include "base/progress.h"
 #include "cli/generate/ranks.h"
 #include "cli/tool/model_options.h"
-#include "model/generate.h"
+#include "model/text/generate.h"
 
 #include <algorithm>
 #include <chrono>

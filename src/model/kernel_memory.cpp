@@ -14,14 +14,6 @@ std::int64_t blocks_of(std::int64_t rows, std::int64_t page_size) {
   return std::max<std::int64_t>(1, (rows + page_size - 1) / page_size);
 }
 
-std::vector<std::int32_t> alternating_pages(std::int64_t num_sequences, std::int64_t blocks) {
-  std::vector<std::int32_t> pages;
-  for (std::int64_t s = 0; s < num_sequences; ++s)
-    for (std::int64_t b = 0; b < blocks; ++b)
-      pages.push_back(static_cast<std::int32_t>(b * num_sequences + s));
-  return pages;
-}
-
 ByteArray byte_array(const Device& device, std::size_t bytes) {
   return {device, static_cast<std::int64_t>(bytes)};
 }
@@ -37,6 +29,10 @@ CompressorKind index_kind(IndexFormat format) {
 
 }  // namespace
 
+std::int64_t cache_blocks(const RunnerOptions& options) noexcept {
+  return (options.cache_tokens + kCacheBlock - 1) / kCacheBlock;
+}
+
 NumberFormat to_cache_format(KvFormat format) noexcept {
   return format == KvFormat::kBf16  ? NumberFormat::kBf16
          : format == KvFormat::kFp8 ? NumberFormat::kFp8
@@ -44,24 +40,53 @@ NumberFormat to_cache_format(KvFormat format) noexcept {
 }
 
 PageTable::PageTable(const Device& device, std::int64_t num_sequences, std::int64_t rows,
-                     std::int64_t page_size)
-    : num_sequences_(num_sequences),
-      blocks_(blocks_of(rows, page_size)),
+                     std::int64_t page_size, std::int64_t pool)
+    : blocks_(blocks_of(rows, page_size)),
       page_size_(page_size),
-      table_(device, std::span<const std::int32_t>(alternating_pages(num_sequences, blocks_))) {}
+      num_pages_(pool > 0 ? pool : num_sequences * blocks_),
+      host_(static_cast<std::size_t>(num_sequences * blocks_), -1),
+      block_of_(static_cast<std::size_t>(num_pages_), -1),
+      table_(device, std::ssize(host_)) {
+  for (std::int64_t s = 0; pool == 0 && s < num_sequences; ++s) {
+    std::vector<std::int32_t> pages;
+    for (std::int64_t b = 0; b < blocks_; ++b)
+      pages.push_back(static_cast<std::int32_t>(b * num_sequences + s));
+    assign(s, pages);
+  }
+  upload();
+}
+
+void PageTable::assign(std::int64_t sequence, std::span<const std::int32_t> pages) {
+  const auto row = std::span(host_).subspan(static_cast<std::size_t>(sequence * blocks_),
+                                            static_cast<std::size_t>(blocks_));
+  std::ranges::fill(row, -1);
+  // A block of tokens may hold no whole entry.
+  const std::size_t count = std::min(pages.size(), row.size());
+  for (std::size_t b = 0; b < count; ++b) {
+    row[b] = pages[b];
+    block_of_[static_cast<std::size_t>(pages[b])] = static_cast<std::int32_t>(b);
+  }
+}
+
+void PageTable::upload() {
+  table_.buffer().upload(std::as_bytes(std::span(host_)));
+}
 
 std::int64_t PageTable::physical(std::int64_t sequence, std::int64_t row) const noexcept {
-  return (row / page_size_ * num_sequences_ + sequence) * page_size_ + row % page_size_;
+  const std::int64_t page = host_[static_cast<std::size_t>(sequence * blocks_ + row / page_size_)];
+  return page < 0 ? -1 : page * page_size_ + row % page_size_;
 }
 
 std::int64_t PageTable::logical(std::int64_t physical_row) const noexcept {
-  return physical_row / page_size_ / num_sequences_ * page_size_ + physical_row % page_size_;
+  const std::int64_t block = block_of_[static_cast<std::size_t>(physical_row / page_size_)];
+  return block < 0 ? -1 : block * page_size_ + physical_row % page_size_;
 }
 
 CompressedCache::CompressedCache(const Device& device, CompressorKind kind, NumberFormat format,
                                  const Config& config, std::int64_t num_sequences,
-                                 std::int64_t max_tokens, std::int64_t page_size)
-    : table(device, num_sequences, max_tokens / compressor_ratio(kind), page_size),
+                                 const RunnerOptions& options, std::int64_t page_size)
+    : table(device, num_sequences, options.max_tokens / compressor_ratio(kind), page_size,
+            cache_blocks(options)),
       layout(layout_of(format, table)),
       compressor(device, {.kind = kind,
                           .cache = kind == CompressorKind::kCsa || kind == CompressorKind::kHca
@@ -76,15 +101,13 @@ KernelMemory::KernelMemory(const Device& device, const Config& config, const Run
                            std::int64_t sequences, std::int64_t step_tokens)
     : num_sequences(sequences),
       max_tokens(options.max_tokens),
-      window_table(device, sequences, config.window + step_tokens - 1, kWindowPage),
+      window_table(device, sequences, window_rows(config, step_tokens), kWindowPage),
       window_layout(layout_of(to_cache_format(*options.kv), window_table)),
       window_cache(device, window_layout) {
   const NumberFormat format = window_layout.format;
   if (has_kind(config, LayerKind::kCsa)) {
-    csa.emplace(device, CompressorKind::kCsa, format, config, sequences, options.max_tokens,
-                kCsaPage);
-    index.emplace(device, index_kind(options.index), format, config, sequences, options.max_tokens,
-                  kCsaPage);
+    csa.emplace(device, CompressorKind::kCsa, format, config, sequences, options, kCsaPage);
+    index.emplace(device, index_kind(options.index), format, config, sequences, options, kCsaPage);
     indexer.emplace(
         device, IndexerProblem{.format = options.index == IndexFormat::kFp8 ? NumberFormat::kFp8
                                                                             : NumberFormat::kMxfp4,
@@ -96,8 +119,7 @@ KernelMemory::KernelMemory(const Device& device, const Config& config, const Run
                                .rows = csa->layout});
   }
   if (has_kind(config, LayerKind::kHca)) {
-    hca.emplace(device, CompressorKind::kHca, format, config, sequences, options.max_tokens,
-                kHcaPage);
+    hca.emplace(device, CompressorKind::kHca, format, config, sequences, options, kHcaPage);
     hca_cache.emplace(device, hca->layout);
   }
   for (const LayerKind kind : config.layers) {
@@ -112,6 +134,19 @@ KernelMemory::KernelMemory(const Device& device, const Config& config, const Run
     }
     layers.push_back(std::move(layer));
   }
+}
+
+void KernelMemory::assign(std::int64_t sequence, std::span<const std::int32_t> blocks) {
+  for (std::optional<CompressedCache>* cache : {&csa, &hca, &index})
+    if (*cache) (*cache)->table.assign(sequence, blocks);
+  has_new_tables_ = true;
+}
+
+void KernelMemory::upload_tables() {
+  if (!has_new_tables_) return;
+  for (std::optional<CompressedCache>* cache : {&csa, &hca, &index})
+    if (*cache) (*cache)->table.upload();
+  has_new_tables_ = false;
 }
 
 const CompressedCache* KernelMemory::entries(LayerKind kind) const noexcept {

@@ -3,6 +3,7 @@
 #include "tilewright/graph.h"
 
 #include "base/error.h"
+#include "model/sequences.h"
 
 #include <algorithm>
 #include <cstring>
@@ -16,8 +17,8 @@ namespace tilewright::model {
 
 namespace {
 
-// The most tokens of a step. More of them would share a read of the weights, but need more memory.
-constexpr std::int64_t kStepTokens = 256;
+// Steps of so many sizes keep their operators; then all are made anew.
+constexpr std::size_t kMostSteps = 64;
 
 // New tokens of a step, and those whose logits are needed.
 struct StepPlan {
@@ -27,6 +28,12 @@ struct StepPlan {
   std::vector<std::int64_t> logit_rows;  // rows of the step, ascending
 
   auto num_logit_rows() const { return static_cast<std::int64_t>(logit_rows.size()); }
+};
+
+// What comes to the sequences, and the logits that are asked for.
+struct NewText {
+  std::span<const std::vector<std::int32_t>> tokens;
+  std::span<const std::int64_t> logit_rows;
 };
 
 // [parts, rows, width] to [rows, parts * kept]: of every row of a part the first `kept`.
@@ -53,14 +60,20 @@ class KernelRunner final : public Runner {
         comm_(std::move(comm)),
         share_(weights_->share()),
         own_config_(rank_config(share_, weights_->config())),
-        model_(device, *weights_, options.on_load) {
+        model_(device, *weights_, options.on_load),
+        sequences_(weights_->config(), options) {
     if (divides_head()) sum_ = comm::make_rank_sum(device, comm_);
   }
 
   const Config& config() const override { return weights_->config(); }
   std::string description() const override;
+  RunnerLimits limits() const override { return sequences_.limits(); }
   void start(std::int64_t num_sequences) override;
-  Logits forward(std::span<const std::vector<std::int32_t>> tokens, LogitRows rows) override;
+  bool begin(std::int64_t sequence, std::int64_t tokens) override;
+  void end(std::int64_t sequence) override;
+  void take_back(std::int64_t sequence, std::int64_t tokens) override;
+  Logits run(std::span<const std::vector<std::int32_t>> tokens,
+             std::span<const std::int64_t> logit_rows) override;
 
  private:
   bool divides_sequences() const {
@@ -73,11 +86,10 @@ class KernelRunner final : public Runner {
   std::size_t own_plan() const {
     return divides_sequences() ? static_cast<std::size_t>(share_.rank) : 0;
   }
-  StepPlan plan_step(std::span<const std::vector<std::int32_t>> tokens,
-                     std::vector<std::int64_t>& done, LogitRows rows, const Range& sequences) const;
-  std::vector<StepPlan> plan_ranks(std::span<const std::vector<std::int32_t>> tokens,
-                                   std::vector<std::int64_t>& done, LogitRows rows) const;
-  Logits forward_steps(std::span<const std::vector<std::int32_t>> tokens, LogitRows rows);
+  StepPlan plan_step(const NewText& text, std::vector<std::int64_t>& done,
+                     const Range& sequences) const;
+  std::vector<StepPlan> plan_ranks(const NewText& text, std::vector<std::int64_t>& done) const;
+  Logits run_steps(const NewText& text);
   void synchronize();
   void run_step(const std::vector<StepPlan>& plans);
   void launch_step(const KernelStep& step, const StepTokens& tokens, const StepContext& context);
@@ -98,7 +110,7 @@ class KernelRunner final : public Runner {
   Share share_;
   Config own_config_;  // of this rank's part
   ModelArrays model_;
-  std::vector<std::int64_t> lengths_;
+  Sequences sequences_;
   std::unique_ptr<KernelMemory> memory_;
   std::unique_ptr<Activations> at_;
   std::unique_ptr<Bf16Array> head_input_;
@@ -125,8 +137,11 @@ std::string KernelRunner::description() const {
 }
 
 void KernelRunner::start(std::int64_t num_sequences) {
-  require(num_sequences >= 1, ErrorKind::kInvalidArgument,
-          "model: start({}) sequences; expected at least 1", num_sequences);
+  require(options_.cache_tokens == 0 || !divides_sequences(), ErrorKind::kUnsupported,
+          "model: cache_tokens = {} with sequences that ranks divide; leave it 0: each of them has "
+          "room for max_tokens",
+          options_.cache_tokens);
+  sequences_.start(num_sequences);
   stream_.synchronize();
   graphs_.clear();
   steps_.clear();
@@ -138,7 +153,7 @@ void KernelRunner::start(std::int64_t num_sequences) {
   const std::int64_t own =
       divides_sequences() ? rank_range(share_, num_sequences).count : num_sequences;
   const std::int64_t most = (num_sequences + size - 1) / size + idle;
-  const std::int64_t step_tokens = std::min(kStepTokens, most * options_.max_tokens);
+  const std::int64_t step_tokens = std::min(options_.step_tokens, most * options_.max_tokens);
   at_.reset();
   memory_ = std::make_unique<KernelMemory>(device_, own_config_, options_, own + idle,
                                            std::min(step_tokens, options_.max_tokens));
@@ -146,25 +161,40 @@ void KernelRunner::start(std::int64_t num_sequences) {
                                       idle * size * step_tokens);
   head_input_ = std::make_unique<Bf16Array>(device_, step_tokens * config().hidden);
   logits_ = std::make_unique<FloatArray>(device_, step_tokens * model_.head.width());
-  lengths_.assign(static_cast<std::size_t>(num_sequences), 0);
+}
+
+bool KernelRunner::begin(std::int64_t sequence, std::int64_t tokens) {
+  const bool has_room = sequences_.begin(sequence, tokens);
+  if (options_.cache_tokens > 0) memory_->assign(sequence, sequences_[sequence].blocks);
+  return has_room;
+}
+
+void KernelRunner::end(std::int64_t sequence) {
+  sequences_.end(sequence);
+  if (options_.cache_tokens > 0) memory_->assign(sequence, {});
+}
+
+// What the kernels stored of tokens that go is written over by those that come in their place.
+void KernelRunner::take_back(std::int64_t sequence, std::int64_t tokens) {
+  sequences_.take_back(sequence, tokens);
 }
 
 // As many tokens of some sequences as fit in a step, the first ones first.
-StepPlan KernelRunner::plan_step(std::span<const std::vector<std::int32_t>> tokens,
-                                 std::vector<std::int64_t>& done, LogitRows rows,
+StepPlan KernelRunner::plan_step(const NewText& text, std::vector<std::int64_t>& done,
                                  const Range& sequences) const {
   StepPlan plan;
   std::vector<std::int32_t> offsets = {0}, starts, ids;
   const std::int64_t room = at_->positions.count();
   const auto end = static_cast<std::size_t>(sequences.first + sequences.count);
   for (auto s = static_cast<std::size_t>(sequences.first); s < end; ++s) {
-    const auto waiting = static_cast<std::int64_t>(tokens[s].size()) - done[s];
+    const std::int64_t waiting = std::ssize(text.tokens[s]) - done[s];
     const std::int64_t count = std::min(waiting, room - plan.count);
-    plan.tokens.push_back({static_cast<std::int64_t>(s), plan.count, lengths_[s] + done[s], count});
-    starts.push_back(static_cast<std::int32_t>(lengths_[s] + done[s]));
+    const std::int64_t start = sequences_[static_cast<std::int64_t>(s)].length + done[s];
+    plan.tokens.push_back({static_cast<std::int64_t>(s), plan.count, start, count});
+    starts.push_back(static_cast<std::int32_t>(start));
     for (std::int64_t i = 0; i < count; ++i) {
-      ids.push_back(tokens[s][static_cast<std::size_t>(done[s] + i)]);
-      if (rows == LogitRows::kAll || i + 1 == waiting) plan.logit_rows.push_back(plan.count + i);
+      ids.push_back(text.tokens[s][static_cast<std::size_t>(done[s] + i)]);
+      if (i >= waiting - text.logit_rows[s]) plan.logit_rows.push_back(plan.count + i);
     }
     done[s] += count;
     plan.count += count;
@@ -186,15 +216,14 @@ StepPlan KernelRunner::plan_step(std::span<const std::vector<std::int32_t>> toke
 }
 
 // Every rank knows what all do.
-std::vector<StepPlan> KernelRunner::plan_ranks(std::span<const std::vector<std::int32_t>> tokens,
-                                               std::vector<std::int64_t>& done,
-                                               LogitRows rows) const {
-  const auto sequences = static_cast<std::int64_t>(tokens.size());
-  if (!divides_sequences()) return {plan_step(tokens, done, rows, {0, sequences})};
+std::vector<StepPlan> KernelRunner::plan_ranks(const NewText& text,
+                                               std::vector<std::int64_t>& done) const {
+  const std::int64_t sequences = std::ssize(text.tokens);
+  if (!divides_sequences()) return {plan_step(text, done, {0, sequences})};
   std::vector<StepPlan> plans;
   for (std::int64_t rank = 0; rank < share_.world; ++rank)
     plans.push_back(
-        plan_step(tokens, done, rows, rank_range({share_.scheme, rank, share_.world}, sequences)));
+        plan_step(text, done, rank_range({share_.scheme, rank, share_.world}, sequences)));
   return plans;
 }
 
@@ -208,6 +237,11 @@ void KernelRunner::synchronize() {
 const KernelStep& KernelRunner::step_for(const StepTokens& tokens) {
   const auto found = steps_.find(tokens);
   if (found != steps_.end()) return found->second;
+  if (steps_.size() >= kMostSteps) {
+    synchronize();
+    graphs_.clear();
+    steps_.clear();
+  }
   return steps_
       .try_emplace(tokens, device_, own_config_, model_, *memory_, numbers_, *at_, tokens,
                    StepRanks{comm_.get(), share_, sum_.get()})
@@ -235,6 +269,7 @@ void* KernelRunner::workspace(std::size_t bytes) {
 void KernelRunner::run_step(const std::vector<StepPlan>& plans) {
   synchronize();  // no kernel reads the inputs of the last step any more
   const StepPlan& plan = plans[own_plan()];
+  memory_->upload_tables();
   at_->inputs.buffer().upload(std::as_bytes(std::span(plan.inputs)));
   StepTokens step_tokens = {.own = plan.count};
   std::int64_t longest = 0;  // of all ranks, which record a graph together or not
@@ -327,24 +362,24 @@ void KernelRunner::emit_logits(const NewTokens& owner, std::int64_t row,
                 .values = values});
 }
 
-Logits KernelRunner::forward(std::span<const std::vector<std::int32_t>> tokens, LogitRows rows) {
-  require(memory_ != nullptr, ErrorKind::kInvalidArgument,
-          "model: forward() before start(); begin the sequences first");
+Logits KernelRunner::run(std::span<const std::vector<std::int32_t>> tokens,
+                         std::span<const std::int64_t> logit_rows) {
   require(!stage_sink() || !divides_sequences(), ErrorKind::kUnsupported,
           "model: ranks that divide the experts do not tell stages; use one rank, or tensor "
           "parallel ones");
-  check_forward(config(), options_, lengths_, tokens);
-  if (comm_ == nullptr) return forward_steps(tokens, rows);
+  sequences_.check_run(tokens, logit_rows);
+  const NewText text = {tokens, logit_rows};
+  if (comm_ == nullptr) return run_steps(text);
   try {
-    return forward_steps(tokens, rows);
+    return run_steps(text);
   } catch (const std::exception& error) {
     comm_->tell_failure(error.what());
     throw;
   }
 }
 
-Logits KernelRunner::forward_steps(std::span<const std::vector<std::int32_t>> tokens,
-                                   LogitRows rows) {
+Logits KernelRunner::run_steps(const NewText& text) {
+  const std::span<const std::vector<std::int32_t>> tokens = text.tokens;
   std::vector<std::int64_t> done(tokens.size(), 0);
   std::vector<std::vector<double>> of_sequence(tokens.size());
   const std::int64_t vocab = config().vocab, width = logits_width();
@@ -354,7 +389,7 @@ Logits KernelRunner::forward_steps(std::span<const std::vector<std::int32_t>> to
     return true;
   };
   while (!is_done()) {
-    const std::vector<StepPlan> plans = plan_ranks(tokens, done, rows);
+    const std::vector<StepPlan> plans = plan_ranks(text, done);
     run_step(plans);
     const std::vector<float> values = logits(plans);
     auto first = values.begin();
@@ -371,10 +406,9 @@ Logits KernelRunner::forward_steps(std::span<const std::vector<std::int32_t>> to
     }
   }
   Logits result = {.vocab = vocab, .values = {}};
-  for (std::size_t s = 0; s < tokens.size(); ++s) {
-    lengths_[s] += static_cast<std::int64_t>(tokens[s].size());
-    result.values.insert(result.values.end(), of_sequence[s].begin(), of_sequence[s].end());
-  }
+  for (const auto& values : of_sequence)
+    result.values.insert(result.values.end(), values.begin(), values.end());
+  sequences_.append(tokens);
   return result;
 }
 

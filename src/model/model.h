@@ -21,13 +21,24 @@ enum class IndexFormat { kBf16, kFp8, kMxfp4 };
 /// Is told how many layers are on the device, while weights are taken there.
 using LoadSink = std::function<void(std::int64_t layers)>;
 
+/// Tokens of a page of compressed entries: what caches are handed out by.
+inline constexpr std::int64_t kCacheBlock = 256;
+inline constexpr std::int64_t kMostStepTokens = 2048;
+/// So far below its greatest length a sequence can be taken back.
+inline constexpr std::int64_t kMostTakenBack = 8;
+
 /// How a runner keeps what it remembers.
 struct RunnerOptions {
   /// Of window and compressed rows; nothing: not rounded at all, for the float64 runner alone.
   std::optional<KvFormat> kv = KvFormat::kFp8;
   IndexFormat index = IndexFormat::kMxfp4;  ///< not read if kv is nothing
   std::int64_t max_tokens = 4096;           ///< of a sequence, prompt and continuation together
-  LoadSink on_load = {};                    ///< for a runner of kernels
+  /// Of all sequences: what the compressed caches have pages for, which begin() hands out. 0:
+  /// max_tokens for each, handed out by start().
+  std::int64_t cache_tokens = 0;
+  /// The most of one step of kernels, up to kMostStepTokens. Rings of window rows grow with it.
+  std::int64_t step_tokens = 256;
+  LoadSink on_load = {};  ///< for a runner of kernels
 };
 
 /// An intermediate value of a forward pass. Stages are named like the tensors of a reference file
@@ -65,11 +76,20 @@ struct Logits {
   }
 };
 
+/// What a runner has room for, in tokens.
+struct RunnerLimits {
+  std::int64_t max_tokens = 0;    ///< of a sequence
+  std::int64_t cache_tokens = 0;  ///< of all sequences; 0: max_tokens of each
+  std::int64_t step_tokens = 0;   ///< of all sequences in one step
+};
+
 /// A model with the memory of some sequences.
 ///
 ///     runner.start(2);
 ///     Logits logits = runner.forward({prompt_a, prompt_b}, LogitRows::kLast);
 ///     logits = runner.forward({{next_a}, {}}, LogitRows::kLast);   // b has ended
+///     runner.end(1);
+///     if (runner.begin(1, prompt_c.size() + 64)) runner.forward({{next_a}, prompt_c}, ...);
 ///
 /// Thread   one call at a time
 class Runner {
@@ -79,16 +99,35 @@ class Runner {
   virtual const Config& config() const = 0;
   /// One line: what runs where, with which formats.
   virtual std::string description() const = 0;
+  virtual RunnerLimits limits() const = 0;
 
-  /// Begins `num_sequences` empty sequences and forgets all others.
+  /// Begins `num_sequences` empty sequences and forgets all others. With
+  /// RunnerOptions::cache_tokens they have no room before begin().
   /// Errors   InvalidArgument if num_sequences < 1; OutOfMemory
   virtual void start(std::int64_t num_sequences) = 0;
 
+  /// Ends what a sequence was and begins it anew, empty, with room for `tokens` tokens. False, and
+  /// the sequence has ended: so many are not free, and other sequences have to end first.
+  /// Errors   InvalidArgument if there is no such sequence, or it could never have such room
+  virtual bool begin(std::int64_t sequence, std::int64_t tokens) = 0;
+  /// Gives back a sequence's room; it takes no tokens until begin().
+  /// Errors   InvalidArgument if there is no such sequence
+  virtual void end(std::int64_t sequence) = 0;
+  /// Removes the last tokens of a sequence, as if they had not come.
+  /// Errors   InvalidArgument if there is no such sequence, or if it would have fewer than none, or
+  ///          be more than kMostTakenBack tokens shorter than it has ever been
+  virtual void take_back(std::int64_t sequence, std::int64_t tokens) = 0;
+
   /// Appends tokens[i] to sequence i, any number each (none: the sequence waits or has ended), and
-  /// runs the model on them. Prompts come in chunks of any size.
-  /// Errors   InvalidArgument if there are not as many lists as sequences, all are empty, a token
-  ///          is not in the vocabulary, or a sequence would exceed RunnerOptions::max_tokens
-  virtual Logits forward(std::span<const std::vector<std::int32_t>> tokens, LogitRows rows) = 0;
+  /// runs the model on them. Prompts come in chunks of any size. Logits are those after the last
+  /// logit_rows[i] of the new tokens.
+  /// Errors   InvalidArgument if there are not as many lists and numbers as sequences, all lists
+  ///          are empty, a token is not in the vocabulary, a sequence would exceed its room, or
+  ///          logits are asked for after more tokens than come
+  virtual Logits run(std::span<const std::vector<std::int32_t>> tokens,
+                     std::span<const std::int64_t> logit_rows) = 0;
+  /// run() with the logits that `rows` names.
+  Logits forward(std::span<const std::vector<std::int32_t>> tokens, LogitRows rows);
 
   /// Who is told of the stages; none by default. A kernel runner copies them from the device for
   /// that, which is slow.
@@ -100,11 +139,5 @@ class Runner {
  private:
   StageSink sink_;
 };
-
-/// The checks of forward() that all runners share.
-/// `lengths`: of the sequences so far.
-void check_forward(const Config& config, const RunnerOptions& options,
-                   std::span<const std::int64_t> lengths,
-                   std::span<const std::vector<std::int32_t>> tokens);
 
 }  // namespace tilewright::model

@@ -26,11 +26,24 @@ class RankedRunner final : public Runner {
   void start(std::int64_t num_sequences) override {
     for (const auto& runner : runners_) runner->start(num_sequences);
   }
-  Logits forward(std::span<const std::vector<std::int32_t>> tokens, LogitRows rows) override {
+  RunnerLimits limits() const override { return runners_[0]->limits(); }
+  bool begin(std::int64_t sequence, std::int64_t tokens) override {
+    bool has_room = true;  // on all or on none: they count alike
+    for (const auto& runner : runners_) has_room = runner->begin(sequence, tokens);
+    return has_room;
+  }
+  void end(std::int64_t sequence) override {
+    for (const auto& runner : runners_) runner->end(sequence);
+  }
+  void take_back(std::int64_t sequence, std::int64_t tokens) override {
+    for (const auto& runner : runners_) runner->take_back(sequence, tokens);
+  }
+  Logits run(std::span<const std::vector<std::int32_t>> tokens,
+             std::span<const std::int64_t> logit_rows) override {
     runners_[0]->set_stage_sink(stage_sink());
     Logits logits;
     group_.run([&](int rank) {
-      Logits of_rank = runners_[comm::rank_idx(rank)]->forward(tokens, rows);
+      Logits of_rank = runners_[comm::rank_idx(rank)]->run(tokens, logit_rows);
       if (rank == 0) logits = std::move(of_rank);
     });
     return logits;

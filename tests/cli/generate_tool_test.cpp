@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,8 +40,34 @@ TEST(GenerateTool, ABatchAsJson) {
   for (const json& sequence : report["sequences"]) EXPECT_EQ(sequence["tokens"].size(), 3u);
   EXPECT_EQ(report["sequences"][0]["prompt"], "int main");
   EXPECT_EQ(report["prefill"]["tokens"], 10);
-  EXPECT_EQ(report["decode"]["tokens"], 4);
+  // The short one is continued while the other is read: only two steps are without a prompt.
+  EXPECT_EQ(report["decode"]["tokens"], 2);
+  EXPECT_EQ(report["total"]["tokens"], 16);
+  EXPECT_EQ(report["steps"], 5);
   EXPECT_THAT(report["runner"].get<std::string>(), HasSubstr("nvfp4 cache, mxfp4 experts"));
+}
+
+// Few sequences, small steps, caches for two: every prompt gets what it gets alone.
+TEST(GenerateTool, AListOfPromptsWaitsForRoom) {
+  const ScopedFolder folder;
+  std::ofstream(folder / "list.txt") << "int main\n\n# \r\nfor (\nThe kernel \n";
+  write_json(folder / "list.json", {"int main", "# ", "for (", "The kernel "});
+  const auto tokens = [&](const std::string& options) {
+    const auto run = run_tool("--json generate --device reference --max-tokens 3 " + options);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return run.parsed()["sequences"];
+  };
+  const std::string list = "--prompts " + (folder / "list.").string();
+  const json together = tokens(list + "txt --sequences 3 --cache-tokens 512 --step-tokens 8");
+  ASSERT_EQ(together.size(), 4u);
+  EXPECT_EQ(tokens(list + "json"), together);
+  json alone = tokens("-p '# '")[0];
+  alone["name"] = "prompt 2";
+  EXPECT_EQ(alone, together[1]);
+  write_json(folder / "bad.json", {1, 2});
+  EXPECT_THAT(
+      run_tool("generate --device reference --prompts " + (folder / "bad.json").string()).err,
+      HasSubstr("expected a JSON array of texts"));
 }
 
 // The prompt ends within a character, which the model completes.

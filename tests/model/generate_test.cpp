@@ -1,5 +1,5 @@
 // Generation over a model that counts: after token t comes t + 1, modulo ten.
-#include "model/generate.h"
+#include "model/text/generate.h"
 
 #include <gtest/gtest.h>
 
@@ -13,12 +13,18 @@ class CountingRunner : public Runner {
   CountingRunner() { config_.vocab = 10; }
   const Config& config() const override { return config_; }
   std::string description() const override { return "counts"; }
+  RunnerLimits limits() const override { return {.max_tokens = 64, .step_tokens = 64}; }
   void start(std::int64_t) override { calls.clear(); }
-  Logits forward(std::span<const std::vector<std::int32_t>> tokens, LogitRows) override {
+  bool begin(std::int64_t, std::int64_t) override { return true; }
+  void end(std::int64_t) override {}
+  void take_back(std::int64_t, std::int64_t) override {}
+  Logits run(std::span<const std::vector<std::int32_t>> tokens,
+             std::span<const std::int64_t> logit_rows) override {
     calls.emplace_back(tokens.begin(), tokens.end());
     Logits logits{.vocab = config_.vocab, .values = {}};
-    for (const auto& list : tokens) {
-      if (list.empty()) continue;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const auto& list = tokens[i];
+      if (logit_rows[i] == 0) continue;
       std::vector<double> row(10, 0.0);
       row[static_cast<std::size_t>((list.back() + 1) % 10)] = 1;
       logits.values.insert(logits.values.end(), row.begin(), row.end());
@@ -44,7 +50,7 @@ TEST(Generate, GoesOnToTheLastTokenWithoutAnEnd) {
   const auto result = generate(runner, Lists{{1, 1}, {5}}, options_with({}));
   EXPECT_EQ(result.tokens, (Lists{{2, 3, 4, 5}, {6, 7, 8, 9}}));
   EXPECT_EQ(result.has_ended, std::vector<bool>(2, false));
-  EXPECT_EQ(result.new_tokens, 8);
+  EXPECT_EQ(result.counts.new_tokens, 8);
 }
 
 TEST(Generate, ASequenceThatHasEndedWaitsForTheOthers) {
@@ -57,7 +63,7 @@ TEST(Generate, ASequenceThatHasEndedWaitsForTheOthers) {
   EXPECT_EQ(result.tokens, (Lists{{2, 3}, {6, 7, 8, 9}}));
   EXPECT_EQ(told, result.tokens);
   EXPECT_EQ(result.has_ended, (std::vector<bool>{true, false}));
-  EXPECT_EQ(result.new_tokens, 6);
+  EXPECT_EQ(result.counts.new_tokens, 6);
   EXPECT_EQ(runner.calls, (std::vector<Lists>{{{1}, {5}}, {{2}, {6}}, {{}, {7}}, {{}, {8}}}));
 }
 

@@ -3,7 +3,7 @@
 #include "model/kernel_runner.h"
 
 #include "model/float64/reference_runner.h"
-#include "model/generate.h"
+#include "model/text/generate.h"
 #include "tests/model/random_checkpoint.h"
 #include "tests/ops/operator_test.h"
 

@@ -5,7 +5,7 @@
 #include "tilewright/tokenizer.h"
 
 #include "base/file.h"
-#include "model/generate.h"
+#include "model/text/generate.h"
 #include "tests/model/tiny.h"
 
 #include <cstdlib>
@@ -74,8 +74,8 @@ TEST(ReferenceRunner, SequencesOfABatchDoNotMeet) {
   const std::vector<std::vector<std::int32_t>> both = {a, b};
   const GenerateOptions options = greedy(6, 5);
   const auto together = generate(*runner, both, options);
-  EXPECT_EQ(together.prompt_tokens, 24);
-  EXPECT_EQ(together.new_tokens, 12);
+  EXPECT_EQ(together.counts.prompt_tokens, 24);
+  EXPECT_EQ(together.counts.new_tokens, 12);
   EXPECT_EQ(generate(*runner, {&a, 1}, options).tokens[0], together.tokens[0]);
   EXPECT_EQ(generate(*runner, {&b, 1}, options).tokens[0], together.tokens[1]);
 }

@@ -1,4 +1,4 @@
-#include "model/sampler.h"
+#include "model/text/sampler.h"
 
 #include "tilewright/error.h"
 
@@ -49,6 +49,16 @@ TEST(Sampler, TopPKeepsTheLikeliest) {
   EXPECT_NEAR(two[1], 4000 * 2 / 7.0, 126);
 }
 
+// Of the two likeliest 5 / 7 reaches 0.7.
+TEST(Sampler, TopKComesBeforeTopP) {
+  const std::vector<double> logits = {std::log(1), std::log(2), std::log(5), kNan};
+  const auto two = counts({.temperature = 1, .top_k = 2}, logits);
+  EXPECT_EQ(two[0], 0);
+  EXPECT_NEAR(two[1], 4000 * 2 / 7.0, 126);
+  EXPECT_EQ(counts({.temperature = 1, .top_k = 2, .top_p = 0.7}, logits)[2], 4000);
+  EXPECT_EQ(counts({.temperature = 1, .top_k = 9}, logits), counts({.temperature = 1}, logits));
+}
+
 TEST(Sampler, SeedsAndSequences) {
   const std::vector<double> logits(64, 0.0);
   const auto draw = [&](std::uint64_t seed, std::uint64_t sequence) {
@@ -65,6 +75,7 @@ TEST(Sampler, SeedsAndSequences) {
 TEST(Sampler, BadArguments) {
   EXPECT_THROW(Sampler({.temperature = -1}), Error);
   EXPECT_THROW(Sampler({.top_p = 0}), Error);
+  EXPECT_THROW(Sampler({.top_k = -1}), Error);
   Sampler sampler({});
   EXPECT_THROW(sampler.next(std::vector<double>{kNan, -kInfinity}), Error);
   EXPECT_THROW(sampler.next(std::vector<double>{}), Error);

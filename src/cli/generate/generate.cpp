@@ -1,8 +1,9 @@
 // tilewright generate: prompts to text.
-#include "model/generate.h"
+#include "model/text/generate.h"
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "cli/generate/ranks.h"
 #include "cli/generate/trace.h"
 #include "cli/tool/model_options.h"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -24,7 +26,9 @@ struct GenerateArgs {
   ModelArgs model;
   RankArgs ranks;
   std::vector<std::string> prompts, prompt_files;
+  std::string list_file;
   std::string chat, system;
+  std::int64_t cache_tokens = 0, step_tokens = 256;
   model::GenerateOptions options;
   TraceArgs trace;
   bool is_quiet = false, ignores_end = false;
@@ -50,6 +54,28 @@ std::vector<std::int32_t> prompt_tokens(const GenerateArgs& args, const Tokenize
   return tokenizer.chat(messages, chat_mode(args.chat));
 }
 
+// The prompts of --prompts: an array of texts, or the lines of a file.
+std::vector<std::string> listed_prompts(const std::string& path) {
+  std::vector<std::string> texts;
+  if (path.ends_with(".json")) {
+    const json list = read_json(path);
+    const bool is_list = list.is_array() && std::ranges::all_of(list, [](const json& text) {
+                           return text.is_string();
+                         });
+    require(is_list, ErrorKind::kParseError,
+            "{}: expected a JSON array of texts, such as [\"first\", \"second\"]", path);
+    for (const json& text : list) texts.push_back(text.get<std::string>());
+    return texts;
+  }
+  const MappedFile file(path);
+  std::istringstream lines{std::string(file.text())};
+  for (std::string line; std::getline(lines, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) texts.push_back(line);
+  }
+  return texts;
+}
+
 std::vector<Prompt> read_prompts(const GenerateArgs& args, const Tokenizer& tokenizer) {
   std::vector<Prompt> prompts;
   for (const std::string& text : args.prompts)
@@ -59,9 +85,13 @@ std::vector<Prompt> read_prompts(const GenerateArgs& args, const Tokenizer& toke
     const MappedFile file(path);
     prompts.push_back({path, prompt_tokens(args, tokenizer, file.text()), {}});
   }
+  if (!args.list_file.empty())
+    for (const std::string& text : listed_prompts(args.list_file))
+      prompts.push_back(
+          {fmt::format("prompt {}", prompts.size() + 1), prompt_tokens(args, tokenizer, text), {}});
   require(!prompts.empty(), ErrorKind::kInvalidArgument,
           "generate: no prompt; expected --prompt TEXT or --prompt-file FILE, each as often as you "
-          "like");
+          "like, or --prompts FILE");
   for (Prompt& prompt : prompts) prompt.text = shown(tokenizer, prompt.tokens);
   return prompts;
 }
@@ -85,17 +115,18 @@ json to_json(const std::vector<Prompt>& prompts, const model::GenerateResult& re
                          {"prompt_tokens", prompts[i].tokens.size()},
                          {"tokens", result.tokens[i]},
                          {"has_ended", bool{result.has_ended[i]}}});
-  const auto decoded = result.new_tokens - static_cast<std::int64_t>(prompts.size());
-  return {
-      {"sequences", sequences},
-      {"prefill",
-       {{"tokens", result.prompt_tokens},
-        {"seconds", result.prefill_s},
-        {"tokens_per_second", per_second(result.prompt_tokens, result.prefill_s)}}},
-      {"decode",
-       {{"tokens", std::max<std::int64_t>(decoded, 0)},
-        {"seconds", result.decode_s},
-        {"tokens_per_second", per_second(std::max<std::int64_t>(decoded, 0), result.decode_s)}}}};
+  const model::BatchCounts& counts = result.counts;
+  const auto rate = [](std::int64_t tokens, double seconds) {
+    return json{{"tokens", tokens},
+                {"seconds", seconds},
+                {"tokens_per_second", per_second(tokens, seconds)}};
+  };
+  return {{"sequences", sequences},
+          {"steps", counts.steps},
+          {"prefill", rate(counts.prompt_tokens, counts.prefill_s)},
+          {"decode", rate(counts.decode_tokens, counts.decode_s)},
+          {"total",
+           rate(counts.prompt_tokens + counts.new_tokens, counts.prefill_s + counts.decode_s)}};
 }
 
 // Of one prompt every character as it comes; of several each text when all are done.
@@ -148,7 +179,7 @@ void print_rates(const json& report, const Style& style) {
                        part["tokens"].get<std::int64_t>(), part["seconds"].get<double>(),
                        part["tokens_per_second"].get<double>());
   };
-  print(style.faint(fmt::format("{}; {}\n{}\n", line("prefill"), line("decode"),
+  print(style.faint(fmt::format("{}; {}; {}\n{}\n", line("prefill"), line("decode"), line("total"),
                                 report["runner"].get<std::string>())));
 }
 
@@ -167,10 +198,14 @@ void run_prompts(const GenerateArgs& args, Context& context) {
     longest = std::max(longest, prompt.tokens.size());
   }
   const auto max_tokens = static_cast<std::int64_t>(longest) + args.options.max_tokens;
-  const auto runner = make_rank_runner(args.ranks, args.model, context,
-                                       runner_options(args.model, max_tokens), std::ssize(prompts));
   model::GenerateOptions options = args.options;
   options.prefill_chunk = args.model.prefill_chunk;
+  const std::int64_t count = std::ssize(prompts);
+  options.sequences = options.sequences == 0 ? count : std::min(options.sequences, count);
+  model::RunnerOptions room = runner_options(args.model, max_tokens);
+  room.cache_tokens = args.cache_tokens;
+  room.step_tokens = args.step_tokens;
+  const auto runner = make_rank_runner(args.ranks, args.model, context, room, options.sequences);
   if (!args.ignores_end) options.ends = end_tokens(model_config(args.model), tokenizer);
   // What random weights say is no text.
   const bool has_text = args.model.synthetic.empty();
@@ -190,6 +225,29 @@ void run_prompts(const GenerateArgs& args, Context& context) {
   if (!args.is_quiet) print_rates(report, context.style());
 }
 
+void add_batch_options(CLI::App& command, GenerateArgs& args) {
+  command
+      .add_option(
+          "--sequences", args.options.sequences,
+          "the most that run at the same time; the others wait for their turn. Default: all")
+      ->check(quiet(CLI::PositiveNumber))
+      ->type_name("N");
+  command
+      .add_option(
+          "--cache-tokens", args.cache_tokens,
+          "tokens that the caches hold, of all sequences that run; a prompt waits until its "
+          "own and its new ones have room. Default: the longest for every sequence")
+      ->check(quiet(CLI::PositiveNumber))
+      ->type_name("N");
+  command
+      .add_option(
+          "--step-tokens", args.step_tokens,
+          "the most of a step: one of each sequence that has been read, the rest of prompts")
+      ->check(quiet(CLI::Range(std::int64_t{1}, model::kMostStepTokens)))
+      ->type_name("N")
+      ->capture_default_str();
+}
+
 void add_sampling_options(CLI::App& command, GenerateArgs& args) {
   command.add_option("--max-tokens", args.options.max_tokens, "new tokens of each prompt")
       ->check(quiet(CLI::NonNegativeNumber))
@@ -205,6 +263,12 @@ void add_sampling_options(CLI::App& command, GenerateArgs& args) {
       .add_option("--temperature", args.options.sampler.temperature,
                   "0 takes the likeliest token; 1 draws as the model predicts")
       ->type_name("T")
+      ->capture_default_str();
+  command
+      .add_option("--top-k", args.options.sampler.top_k,
+                  "draws among so many of the likeliest tokens; 0: all")
+      ->check(quiet(CLI::NonNegativeNumber))
+      ->type_name("N")
       ->capture_default_str();
   command
       .add_option("--top-p", args.options.sampler.top_p,
@@ -227,12 +291,16 @@ void add_generate(CLI::App& app, Context& context) {
   command->add_option("--prompt-file,-f", args->prompt_files, "the same from a file")
       ->type_name("FILE")
       ->allow_extra_args(false);
+  command
+      ->add_option("--prompts", args->list_file, "prompts, one a line; *.json: an array of texts")
+      ->type_name("FILE");
   add_chat_option(*command, args->chat);
   command->add_option("--system", args->system, "--chat: what the conversation begins with")
       ->needs("--chat")
       ->type_name("TEXT");
   add_model_options(*command, args->model);
   add_rank_options(*command, args->ranks);
+  add_batch_options(*command, *args);
   add_sampling_options(*command, *args);
   command->add_flag("--quiet,-q", args->is_quiet, "the text alone, no rates");
   add_trace_options(*command, args->trace);
@@ -241,6 +309,7 @@ void add_generate(CLI::App& app, Context& context) {
       "For example:\n"
       "  tilewright generate -p 'The kernel ' --max-tokens 100 --temperature 0.7 --seed 1\n"
       "  tilewright generate --model V4/ -f a.txt -f b.txt --kv nvfp4 --device cuda\n"
+      "  tilewright --json generate --prompts list.txt --sequences 16 --max-tokens 64\n"
       "  tilewright generate --model V4/ -f a.txt -f b.txt --gpus 2 --parallel expert\n"
       "  tilewright generate --model V4/ --trace reference.safetensors --device reference");
   command->callback([args, &context] {

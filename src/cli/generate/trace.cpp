@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "model/float64/stage_check.h"
-#include "model/generate.h"
+#include "model/text/generate.h"
 #include "model/trace.h"
 
 #include <algorithm>

@@ -173,8 +173,6 @@ class LoadReport {
   std::optional<Progress> progress_;
 };
 
-constexpr std::int64_t kStepTokens = 256;  // what a runner takes at once
-
 // Ranks with experts in parallel divide the sequences, and have one more that is idle.
 bool is_divided(const model::Share& share) {
   return share.world > 1 && share.scheme == model::Scheme::kExpertParallel;
@@ -184,7 +182,7 @@ bool is_divided(const model::Share& share) {
 // Errors   OutOfMemory with what would fit
 void require_memory(const Device& device, const std::string& source, model::StepShape step) {
   if (is_divided(step.share)) step.sequences = rank_range(step.share, step.sequences).count + 1;
-  step.tokens = std::min(kStepTokens, step.sequences * step.options.max_tokens);
+  step.tokens = std::min(step.options.step_tokens, step.sequences * step.options.max_tokens);
   const std::string problem = model::memory_problem(
       device, {.step = std::move(step)}, static_cast<std::int64_t>(device.memory_bytes()));
   require(problem.empty(), ErrorKind::kOutOfMemory, "{}: {}", source, problem);

@@ -111,17 +111,21 @@ std::int64_t key_bytes(const StepShape& shape, std::int64_t rows) {
   return blocks_of(rows, kCsaPage) * kCsaPage * key;
 }
 
-// Of one sequence in one layer.
+// Of all sequences in one layer. Entries of a pool are those of as many blocks of tokens.
 std::int64_t layer_cache_bytes(const StepShape& shape, LayerKind kind) {
-  const std::int64_t context = shape.options.max_tokens;
+  const std::int64_t pool = cache_blocks(shape.options);
+  const std::int64_t context = pool > 0 ? pool * kCacheBlock : shape.options.max_tokens;
+  const std::int64_t tables = pool > 0 ? 1 : shape.sequences;
   const std::int64_t window =
-      page_bytes(shape, shape.config.window + shape.tokens - 1, kWindowPage);
-  if (kind == LayerKind::kWindow) return window;
+      page_bytes(shape, window_rows(shape.config, shape.tokens), kWindowPage);
+  if (kind == LayerKind::kWindow) return shape.sequences * window;
   const std::int64_t entries = context / static_cast<std::int64_t>(kind);
   if (kind == LayerKind::kHca)
-    return window + page_bytes(shape, entries, kHcaPage) + state_bytes(CompressorKind::kHca);
-  return window + page_bytes(shape, entries, kCsaPage) + key_bytes(shape, entries) +
-         state_bytes(CompressorKind::kCsa) + state_bytes(CompressorKind::kIndexMxfp4);
+    return shape.sequences * (window + state_bytes(CompressorKind::kHca)) +
+           tables * page_bytes(shape, entries, kHcaPage);
+  return shape.sequences * (window + state_bytes(CompressorKind::kCsa) +
+                            state_bytes(CompressorKind::kIndexMxfp4)) +
+         tables * (page_bytes(shape, entries, kCsaPage) + key_bytes(shape, entries));
 }
 
 // The arrays of Activations, of the runner's logits, and the largest workspace of an operator.
@@ -187,7 +191,7 @@ std::int64_t cache_memory(const StepShape& shape) {
   std::int64_t bytes = 0;
   for (const LayerKind kind : {LayerKind::kWindow, LayerKind::kCsa, LayerKind::kHca})
     bytes += std::ranges::count(shape.config.layers, kind) * layer_cache_bytes(shape, kind);
-  return shape.sequences * bytes;
+  return bytes;
 }
 
 MemoryUse memory_use(const Device& device, const MemoryRequest& request) {

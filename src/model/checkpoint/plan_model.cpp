@@ -121,7 +121,7 @@ class Planner {
 
   void attention(LayerKind kind) {
     SparseAttentionProblem p = {.batch = shape_.tokens, .q_len = 1, .heads = local_.heads};
-    p.window = {.cache = layout(config_.window + shape_.tokens - 1, kWindowPage),
+    p.window = {.cache = layout(window_rows(config_, shape_.tokens), kWindowPage),
                 .topk = config_.window,
                 .lengths = SparseLengths::kPerQuery};
     p.has_sink = p.has_lse = true;

@@ -21,10 +21,22 @@ std::int64_t ratio_of(LayerKind kind) {
 
 }  // namespace
 
-LayerMemory64::LayerMemory64(const Config& config, LayerKind kind) {
+LayerMemory64::LayerMemory64(const Config& config, LayerKind kind) : head_dim_(config.head_dim) {
   if (kind == LayerKind::kWindow) return;
   compressed.emplace(compressor_params(kind, config.head_dim));
   if (kind == LayerKind::kCsa) index_keys.emplace(compressor_params(kind, config.index_dim));
+}
+
+void Compressed64::take_back(std::int64_t tokens) {
+  state.take_back(tokens);
+  const std::int64_t entries = state.num_tokens() / params.ratio;
+  rows.resize(static_cast<std::size_t>(entries * params.dim));
+}
+
+void LayerMemory64::take_back(std::int64_t tokens) {
+  kv.resize(kv.size() - static_cast<std::size_t>(tokens * head_dim_));
+  if (compressed) compressed->take_back(tokens);
+  if (index_keys) index_keys->take_back(tokens);
 }
 
 /// What the steps of one run() share.

@@ -15,8 +15,13 @@ namespace tilewright::model {
 
 /// Entries that a compressor has made, and the tokens on their way into the next.
 struct Compressed64 {
-  explicit Compressed64(const reference::CompressorParams& params) : state(params) {}
+  explicit Compressed64(const reference::CompressorParams& p)
+      : params(p), state(p, kMostTakenBack) {}
 
+  /// Removes the last tokens, and the entries that they completed.
+  void take_back(std::int64_t tokens);
+
+  reference::CompressorParams params;
   reference::CompressorState state;
   Doubles rows;  ///< [entries, dim], as attention reads them
 };
@@ -25,8 +30,14 @@ struct Compressed64 {
 struct LayerMemory64 {
   LayerMemory64(const Config& config, LayerKind kind);
 
+  /// Removes the last tokens.
+  void take_back(std::int64_t tokens);
+
   Doubles kv;  ///< [tokens, head_dim], as attention reads them; all tokens
   std::optional<Compressed64> compressed, index_keys;
+
+ private:
+  std::int64_t head_dim_;
 };
 
 class Attention64 {

@@ -3,6 +3,7 @@
 #include "model/float64/attention64.h"
 #include "model/float64/stages.h"
 #include "model/float64/weights64.h"
+#include "model/sequences.h"
 #include "reference/model/hyper_connection.h"
 #include "reference/model/rms_norm.h"
 #include "reference/moe/moe.h"
@@ -19,8 +20,13 @@ class ReferenceRunner final : public Runner {
 
   const Config& config() const override { return source_->config(); }
   std::string description() const override;
+  RunnerLimits limits() const override { return book_.limits(); }
   void start(std::int64_t num_sequences) override;
-  Logits forward(std::span<const std::vector<std::int32_t>> tokens, LogitRows rows) override;
+  bool begin(std::int64_t sequence, std::int64_t tokens) override;
+  void end(std::int64_t sequence) override;
+  void take_back(std::int64_t sequence, std::int64_t tokens) override;
+  Logits run(std::span<const std::vector<std::int32_t>> tokens,
+             std::span<const std::int64_t> logit_rows) override;
 
  private:
   struct Sequence {
@@ -28,14 +34,15 @@ class ReferenceRunner final : public Runner {
     std::vector<LayerMemory64> layers;
   };
 
-  Doubles run(const std::vector<std::int32_t>& tokens, Sequence& sequence, Stages& stages,
-              LogitRows rows);
+  Sequence empty_sequence() const;
+  Doubles run_sequence(const std::vector<std::int32_t>& tokens, Sequence& sequence, Stages& stages,
+                       std::int64_t logit_rows);
   void run_layer(std::int64_t layer, const std::vector<std::int32_t>& tokens, Sequence& sequence,
                  const Stages& stages, Doubles& streams);
   Doubles feed_forward(std::int64_t layer, const std::vector<std::int32_t>& tokens,
                        std::span<const double> x, const Stages& stages);
   Doubles final_logits(std::span<const double> streams, std::int64_t tokens, const Stages& stages,
-                       LogitRows rows);
+                       std::int64_t logit_rows);
   reference::HyperParams hyper_params(std::int64_t tokens) const;
   reference::HyperMix mix(std::span<const double> streams, std::int64_t tokens,
                           const Hyper64& weights) const;
@@ -46,12 +53,16 @@ class ReferenceRunner final : public Runner {
   ThreadPool pool_;
   Rows rows_{pool_};
   std::vector<Attention64> attention_;
+  Sequences book_;
   std::vector<Sequence> sequences_;
 };
 
 ReferenceRunner::ReferenceRunner(std::shared_ptr<const Weights> weights,
                                  const RunnerOptions& options)
-    : source_(std::move(weights)), options_(options), weights_(to_doubles(*source_)) {
+    : source_(std::move(weights)),
+      options_(options),
+      weights_(to_doubles(*source_)),
+      book_(source_->config(), options) {
   for (std::int64_t i = 0; i < config().num_layers(); ++i)
     attention_.emplace_back(config(), options_, config().kind(i), weights_.layers[i], rows_);
 }
@@ -66,33 +77,51 @@ std::string ReferenceRunner::description() const {
 }
 
 void ReferenceRunner::start(std::int64_t num_sequences) {
-  require(num_sequences >= 1, ErrorKind::kInvalidArgument,
-          "model: {} sequences to start; expected at least 1", num_sequences);
+  book_.start(num_sequences);
   sequences_.clear();
-  for (std::int64_t i = 0; i < num_sequences; ++i) {
-    Sequence sequence;
-    for (const LayerKind kind : config().layers) sequence.layers.emplace_back(config(), kind);
-    sequences_.push_back(std::move(sequence));
-  }
+  for (std::int64_t i = 0; i < num_sequences; ++i) sequences_.push_back(empty_sequence());
 }
 
-Logits ReferenceRunner::forward(std::span<const std::vector<std::int32_t>> tokens, LogitRows rows) {
-  std::vector<std::int64_t> lengths;
-  for (const Sequence& sequence : sequences_) lengths.push_back(sequence.length);
-  check_forward(config(), options_, lengths, tokens);
+ReferenceRunner::Sequence ReferenceRunner::empty_sequence() const {
+  Sequence sequence;
+  for (const LayerKind kind : config().layers) sequence.layers.emplace_back(config(), kind);
+  return sequence;
+}
+
+bool ReferenceRunner::begin(std::int64_t sequence, std::int64_t tokens) {
+  const bool has_room = book_.begin(sequence, tokens);
+  sequences_[sequence] = empty_sequence();
+  return has_room;
+}
+
+void ReferenceRunner::end(std::int64_t sequence) {
+  book_.end(sequence);
+  sequences_[sequence] = empty_sequence();
+}
+
+void ReferenceRunner::take_back(std::int64_t sequence, std::int64_t tokens) {
+  book_.take_back(sequence, tokens);
+  sequences_[sequence].length -= tokens;
+  for (LayerMemory64& layer : sequences_[sequence].layers) layer.take_back(tokens);
+}
+
+Logits ReferenceRunner::run(std::span<const std::vector<std::int32_t>> tokens,
+                            std::span<const std::int64_t> logit_rows) {
+  book_.check_run(tokens, logit_rows);
   Logits logits;
   logits.vocab = config().vocab;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].empty()) continue;
     Stages stages(stage_sink(), static_cast<std::int64_t>(i), sequences_[i].length);
-    const Doubles values = run(tokens[i], sequences_[i], stages, rows);
+    const Doubles values = run_sequence(tokens[i], sequences_[i], stages, logit_rows[i]);
     logits.values.insert(logits.values.end(), values.begin(), values.end());
   }
+  book_.append(tokens);
   return logits;
 }
 
-Doubles ReferenceRunner::run(const std::vector<std::int32_t>& tokens, Sequence& sequence,
-                             Stages& stages, LogitRows rows) {
+Doubles ReferenceRunner::run_sequence(const std::vector<std::int32_t>& tokens, Sequence& sequence,
+                                      Stages& stages, std::int64_t logit_rows) {
   const std::int64_t hidden = config().hidden;
   Doubles streams;
   for (const std::int32_t token : tokens) {
@@ -107,7 +136,7 @@ Doubles ReferenceRunner::run(const std::vector<std::int32_t>& tokens, Sequence& 
   stages.set_layer(-1);
   const auto count = static_cast<std::int64_t>(tokens.size());
   sequence.length += count;
-  return final_logits(streams, count, stages, rows);
+  return final_logits(streams, count, stages, logit_rows);
 }
 
 reference::HyperParams ReferenceRunner::hyper_params(std::int64_t tokens) const {
@@ -209,7 +238,7 @@ Doubles ReferenceRunner::feed_forward(std::int64_t layer, const std::vector<std:
 }
 
 Doubles ReferenceRunner::final_logits(std::span<const double> streams, std::int64_t tokens,
-                                      const Stages& stages, LogitRows rows) {
+                                      const Stages& stages, std::int64_t logit_rows) {
   const Config& c = config();
   const auto params = hyper_params(tokens);
   const Doubles weights = reference::hyper_head_mix(params, streams, weights_.hc_head.fn,
@@ -218,11 +247,12 @@ Doubles ReferenceRunner::final_logits(std::span<const double> streams, std::int6
   const Doubles y = reference::hyper_pre(params, streams, weights);
   const Doubles last = reference::rms_norm({tokens, c.hidden, c.norm_eps}, y, weights_.norm);
   stages.tokens("final_norm", last, {c.hidden});
-  if (rows == LogitRows::kLast && !stages.is_on())
-    return rows_.linear(Rows::part(last, c.hidden, tokens - 1, tokens), weights_.head, 1);
-  Doubles logits = rows_.linear(last, weights_.head, tokens);
+  const std::int64_t rows = stages.is_on() ? tokens : logit_rows;
+  if (rows == 0) return {};
+  Doubles logits =
+      rows_.linear(Rows::part(last, c.hidden, tokens - rows, tokens), weights_.head, rows);
   stages.tokens("logits", logits, {c.vocab});
-  if (rows == LogitRows::kLast) logits.erase(logits.begin(), logits.end() - c.vocab);
+  logits.erase(logits.begin(), logits.end() - logit_rows * c.vocab);
   return logits;
 }
 

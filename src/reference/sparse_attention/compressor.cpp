@@ -16,17 +16,27 @@ constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-CompressorState::CompressorState(const CompressorParams& params) : params_(params) {
+CompressorState::CompressorState(const CompressorParams& params, int64_t spare) : params_(params) {
   require_at_least("compressor", "ratio", params.ratio, 1);
   require_at_least("compressor", "dim", params.dim, 1);
+  require_at_least("compressor", "spare", spare, 0);
   window_ = params.ratio * (params.overlap ? 2 : 1);
+  ring_ = window_ + spare;
   reset();
 }
 
 void CompressorState::reset() {
-  num_tokens_ = 0;
-  values_.assign(window_ * params_.width(), 0);
-  scores_.assign(window_ * params_.width(), kNoScore);
+  num_tokens_ = most_tokens_ = 0;
+  values_.assign(ring_ * params_.width(), 0);
+  scores_.assign(ring_ * params_.width(), kNoScore);
+}
+
+void CompressorState::take_back(int64_t tokens) {
+  const int64_t least = std::max<int64_t>(0, most_tokens_ - (ring_ - window_));
+  require(tokens >= 0 && num_tokens_ - tokens >= least, ErrorKind::kInvalidArgument,
+          "compressor: take_back({}) of {} tokens; expected 0 to {}", tokens, num_tokens_,
+          num_tokens_ - least);
+  num_tokens_ -= tokens;
 }
 
 std::vector<double> CompressorState::push(std::span<const double> values,
@@ -36,29 +46,28 @@ std::vector<double> CompressorState::push(std::span<const double> values,
   require_shape("compressor", "values", values.size(), "[width]", {width});
   require_shape("compressor", "gates", gates.size(), "[width]", {width});
   require_shape("compressor", "ape", ape.size(), "[ratio, width]", {params_.ratio, width});
-  const int64_t row = num_tokens_ % window_, phase = num_tokens_ % params_.ratio;
+  const int64_t row = num_tokens_ % ring_, phase = num_tokens_ % params_.ratio;
   for (int64_t c = 0; c < width; ++c) {
     values_[row * width + c] = values[c];
     scores_[row * width + c] = gates[c] + ape[phase * width + c];
   }
-  ++num_tokens_;
+  most_tokens_ = std::max(most_tokens_, ++num_tokens_);
   return num_tokens_ % params_.ratio == 0 ? pool() : std::vector<double>();
 }
 
 std::vector<double> CompressorState::pool() const {
   const int64_t width = params_.width();
-  // Position p lies in row p mod window_: the slots of the previous group are those that the ring
-  // has had longest, and hold -inf if there was none.
-  const int64_t oldest = num_tokens_ % window_;
+  // Position p lies in row p mod ring_. There is no token before position 0.
+  const int64_t first = num_tokens_ - window_;
   std::vector<double> entry;
   for (int64_t c = 0; c < params_.dim; ++c) {
     std::vector<double> v, s;
     for (int64_t slot = 0; slot < window_; ++slot) {
       const bool is_own = slot >= window_ - params_.ratio;
       const int64_t channel = params_.overlap && is_own ? c + params_.dim : c;
-      const int64_t at = (oldest + slot) % window_ * width + channel;
+      const int64_t at = std::max<int64_t>(first + slot, 0) % ring_ * width + channel;
       v.push_back(values_[at]);
-      s.push_back(scores_[at]);
+      s.push_back(first + slot < 0 ? kNoScore : scores_[at]);
     }
     const double max = *std::max_element(s.begin(), s.end());
     double sum = 0, weighted = 0;

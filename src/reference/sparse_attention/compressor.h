@@ -22,15 +22,19 @@ struct CompressorParams {
 ///
 /// A row is the token's values (W_kv x) and its scores (W_gate x + ape[p mod ratio]). Reading past
 /// the sequence's beginning gives score -inf, whatever an earlier sequence left behind: reset().
-/// Copies are snapshots: keep one to take tokens back (speculative decoding).
+/// `spare` more rows let as many of the last tokens be taken back (speculative decoding).
 class CompressorState {
  public:
-  /// Errors   InvalidArgument unless ratio and dim are at least 1
-  explicit CompressorState(const CompressorParams& params);
+  /// Errors   InvalidArgument unless ratio and dim are at least 1, spare at least 0
+  explicit CompressorState(const CompressorParams& params, int64_t spare = 0);
 
   /// Back to an empty sequence.
   void reset();
   int64_t num_tokens() const noexcept { return num_tokens_; }
+  /// Removes the last tokens.
+  /// Errors   InvalidArgument for more than there are, or more than `spare` below the most that
+  ///          there have been
+  void take_back(int64_t tokens);
 
   /// Takes the token at position num_tokens(). Returns the pooled entry [dim] if the token
   /// completes a group, (p + 1) mod ratio == 0, otherwise nothing:
@@ -46,9 +50,10 @@ class CompressorState {
   std::vector<double> pool() const;
 
   CompressorParams params_;
-  int64_t num_tokens_ = 0;
-  std::vector<double> values_, scores_;  // [window, width], row p mod window
+  int64_t num_tokens_ = 0, most_tokens_ = 0;
+  std::vector<double> values_, scores_;  // [ring, width], row p mod ring
   int64_t window_;                       // tokens that an entry reads
+  int64_t ring_;
 };
 
 /// The pooled entries of a whole sequence from position 0.

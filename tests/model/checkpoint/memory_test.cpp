@@ -61,10 +61,12 @@ TEST_P(MemoryTest, CachesAndExpertsAreThoseOfTheRunner) {
   const Config config = small_config("flash");
   for (const KvFormat kv : {KvFormat::kBf16, KvFormat::kFp8, KvFormat::kNvfp4}) {
     for (const IndexFormat index : {IndexFormat::kFp8, IndexFormat::kMxfp4}) {
-      const StepShape shape = {.config = config,
-                               .options = {.kv = kv, .index = index, .max_tokens = 1000},
-                               .sequences = 3,
-                               .tokens = 40};
+      const std::int64_t pool = index == IndexFormat::kFp8 ? 0 : 1500;
+      const StepShape shape = {
+          .config = config,
+          .options = {.kv = kv, .index = index, .max_tokens = 1000, .cache_tokens = pool},
+          .sequences = 3,
+          .tokens = 40};
       const KernelMemory memory(*device_, config, shape.options, 3, 40);
       std::int64_t bytes = 0;
       for (const LayerMemory& layer : memory.layers) {

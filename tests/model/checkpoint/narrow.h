@@ -3,8 +3,8 @@
 
 #include "model/checkpoint/make_checkpoint.h"
 #include "model/float64/reference_runner.h"
-#include "model/generate.h"
 #include "model/kernel_runner.h"
+#include "model/text/generate.h"
 
 #include <memory>
 #include <vector>

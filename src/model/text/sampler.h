@@ -8,7 +8,8 @@ namespace tilewright::model {
 
 struct SamplerOptions {
   double temperature = 0;  ///< 0: the largest logit; the lowest token of equal ones
-  double top_p = 1;        ///< only the likeliest tokens whose probabilities reach this sum
+  std::int64_t top_k = 0;  ///< only so many of the likeliest tokens; 0: all
+  double top_p = 1;        ///< of these the likeliest whose probabilities reach this sum
   std::uint64_t seed = 0;
 };
 
@@ -18,10 +19,10 @@ struct SamplerOptions {
 class Sampler {
  public:
   /// `sequence` makes sequences with one seed differ.
-  /// Errors   InvalidArgument unless temperature >= 0 and 0 < top_p <= 1
+  /// Errors   InvalidArgument unless temperature >= 0, top_k >= 0 and 0 < top_p <= 1
   explicit Sampler(const SamplerOptions& options, std::uint64_t sequence = 0);
 
-  /// A token of softmax(logits / temperature), cut to top_p. NaN counts as -inf.
+  /// A token of softmax(logits / temperature), cut to top_k, then to top_p. NaN counts as -inf.
   /// Errors   InvalidArgument if there are no logits, or none is a number above -inf
   std::int32_t next(std::span<const double> logits);
 

@@ -1,4 +1,4 @@
-#include "model/generate.h"
+#include "model/text/generate.h"
 
 #include "base/error.h"
 
@@ -33,19 +33,6 @@ std::int64_t longest(std::span<const Tokens> texts) {
   return static_cast<std::int64_t>(size);
 }
 
-void check(std::span<const Tokens> prompts, const GenerateOptions& options) {
-  constexpr ErrorKind kInvalid = ErrorKind::kInvalidArgument;
-  require(!prompts.empty(), kInvalid, "generate: no prompt; expected at least one");
-  for (std::size_t i = 0; i < prompts.size(); ++i)
-    require(!prompts[i].empty(), kInvalid,
-            "generate: prompt {} is empty; expected at least one token, for the model has no token "
-            "that begins a text",
-            i);
-  require(options.max_tokens >= 0 && options.prefill_chunk >= 1, kInvalid,
-          "generate: max_tokens = {}, prefill_chunk = {}; expected at least 0 and at least 1",
-          options.max_tokens, options.prefill_chunk);
-}
-
 // log of softmax at `token`, and the whole log-sum.
 double log_sum(std::span<const double> row) {
   const double max = *std::ranges::max_element(row);
@@ -72,52 +59,39 @@ double kl(std::span<const double> base, std::span<const double> row) {
 
 GenerateResult generate(Runner& runner, std::span<const Tokens> prompts,
                         const GenerateOptions& options, const TokenSink& sink) {
-  check(prompts, options);
-  const std::size_t count = prompts.size();
+  require(!prompts.empty(), ErrorKind::kInvalidArgument,
+          "generate: no prompt; expected at least one");
+  const auto start = std::chrono::steady_clock::now();
+  BatchEngine engine(runner,
+                     {.sequences = options.sequences > 0 ? options.sequences : std::ssize(prompts),
+                      .step_tokens = options.step_tokens,
+                      .prefill_chunk = options.prefill_chunk});
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    engine.add({.prompt = prompts[i],
+                .max_tokens = options.max_tokens,
+                .sampler = options.sampler,
+                .sampler_sequence = i,
+                .ends = options.ends});
   GenerateResult result;
-  result.tokens.resize(count);
-  result.has_ended.resize(count);
-  std::vector<Sampler> samplers;
-  for (std::size_t i = 0; i < count; ++i) samplers.emplace_back(options.sampler, i);
-  const auto take = [&](std::size_t sequence, std::span<const double> logits) {
-    const std::int32_t token = samplers[sequence].next(logits);
-    result.tokens[sequence].push_back(token);
-    result.has_ended[sequence] = std::ranges::count(options.ends, token) > 0;
-    ++result.new_tokens;
-    if (sink) sink(static_cast<std::int64_t>(sequence), token);
+  result.tokens.resize(prompts.size());
+  result.has_ended.resize(prompts.size());
+  const auto is_late = [&] {
+    return options.max_seconds > 0 && seconds_since(start) > options.max_seconds;
   };
-  auto start = std::chrono::steady_clock::now();
-  runner.start(static_cast<std::int64_t>(count));
-  for (std::int64_t done = 0; done < longest(prompts); done += options.prefill_chunk) {
-    const auto chunks = next_chunks(prompts, done, options.prefill_chunk);
-    const Logits logits = runner.forward(chunks, LogitRows::kLast);
-    std::int64_t row = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (chunks[i].empty()) continue;
-      const auto end = done + static_cast<std::int64_t>(chunks[i].size());
-      const bool is_complete = end == static_cast<std::int64_t>(prompts[i].size());
-      if (is_complete && options.max_tokens > 0) take(i, logits.row(row));
-      ++row;
+  while (!engine.is_idle()) {
+    for (const BatchEvent& event : engine.step()) {
+      const auto number = static_cast<std::size_t>(event.request);
+      for (const std::int32_t token : event.tokens) {
+        result.tokens[number].push_back(token);
+        if (sink) sink(event.request, token);
+      }
+      result.has_ended[number] = event.finish == FinishReason::kEnd;
     }
+    // Every prompt gets its first token.
+    const bool is_reading = std::ranges::any_of(result.tokens, &Tokens::empty);
+    if (!is_reading && is_late()) break;
   }
-  for (const Tokens& prompt : prompts)
-    result.prompt_tokens += static_cast<std::int64_t>(prompt.size());
-  result.prefill_s = seconds_since(start);
-  const auto is_late = [&, begin = start] {
-    return options.max_seconds > 0 && seconds_since(begin) > options.max_seconds;
-  };
-  start = std::chrono::steady_clock::now();
-  const auto have_ended = [&] { return std::ranges::count(result.has_ended, false) == 0; };
-  for (std::int64_t step = 1; step < options.max_tokens && !have_ended() && !is_late(); ++step) {
-    std::vector<Tokens> next(count);
-    for (std::size_t i = 0; i < count; ++i)
-      if (!result.has_ended[i]) next[i].push_back(result.tokens[i].back());
-    const Logits logits = runner.forward(next, LogitRows::kLast);
-    std::int64_t row = 0;
-    for (std::size_t i = 0; i < count; ++i)
-      if (!next[i].empty()) take(i, logits.row(row++));
-  }
-  result.decode_s = seconds_since(start);
+  result.counts = engine.counts();
   return result;
 }
 

@@ -1,4 +1,4 @@
-#include "model/sampler.h"
+#include "model/text/sampler.h"
 
 #include "base/error.h"
 
@@ -34,6 +34,8 @@ Sampler::Sampler(const SamplerOptions& options, std::uint64_t sequence)
   require(options.top_p > 0 && options.top_p <= 1, ErrorKind::kInvalidArgument,
           "sampler: top_p = {}; expected a number above 0 and at most 1 (1 keeps every token)",
           options.top_p);
+  require(options.top_k >= 0, ErrorKind::kInvalidArgument,
+          "sampler: top_k = {}; expected a number of tokens, or 0 for all", options.top_k);
   state_ ^= sequence * 0xd1342543de82ef95;
   next_bits(state_);
 }
@@ -54,6 +56,8 @@ std::int32_t Sampler::next(std::span<const double> logits) {
   if (options_.temperature == 0) return *best;
   const double max = logits[static_cast<std::size_t>(*best)];
   std::stable_sort(order.begin(), order.end(), is_before);
+  if (options_.top_k > 0)
+    order.resize(std::min(order.size(), static_cast<std::size_t>(options_.top_k)));
   std::vector<double> weights;
   double sum = 0;
   for (const std::int32_t token : order) {

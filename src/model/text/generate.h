@@ -2,7 +2,8 @@
 #pragma once
 
 #include "model/model.h"
-#include "model/sampler.h"
+#include "model/text/batch_engine.h"
+#include "model/text/sampler.h"
 
 #include <cstdint>
 #include <functional>
@@ -16,23 +17,23 @@ struct GenerateOptions {
   std::int64_t max_tokens = 64;      ///< new ones, of every sequence
   double max_seconds = 0;            ///< no further token after so long; 0: no limit
   std::vector<std::int32_t> ends;    ///< a sequence ends with the first of these that it gets
-  std::int64_t prefill_chunk = 512;  ///< prompt tokens of a sequence in one forward pass
+  std::int64_t prefill_chunk = 512;  ///< prompt tokens of a sequence in one step
+  std::int64_t step_tokens = 0;      ///< as BatchOptions
+  std::int64_t sequences = 0;        ///< the most at the same time; 0: all prompts
 };
 
 struct GenerateResult {
   std::vector<std::vector<std::int32_t>>
       tokens;                   ///< new ones, of every sequence, its end with them
   std::vector<bool> has_ended;  ///< whether the last of them is an end
-  std::int64_t prompt_tokens = 0, new_tokens = 0;
-  double prefill_s = 0, decode_s = 0;  ///< decode: all new tokens but the first of a sequence
+  BatchCounts counts;
 };
 
 /// Called for every new token in the order they come.
 using TokenSink = std::function<void(std::int64_t sequence, std::int32_t token)>;
 
-/// Continues all prompts together: first the prompts, a chunk of each at a time (shorter ones
-/// wait), then one token at a time of each that has not ended.
-/// Errors   InvalidArgument for an empty prompt or negative numbers; as the runner's
+/// Continues all prompts together, by a BatchEngine that they come to at once.
+/// Errors   InvalidArgument if there is no prompt; as the engine's and the runner's
 GenerateResult generate(Runner& runner, std::span<const std::vector<std::int32_t>> prompts,
                         const GenerateOptions& options, const TokenSink& sink = {});
 

@@ -1,0 +1,55 @@
+// The sequences of a runner: how long each is, what it has room for, and the blocks of the caches
+// that it holds.
+#pragma once
+
+#include "model/model.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tilewright::model {
+
+struct SequenceState {
+  std::int64_t length = 0;
+  std::int64_t room = 0;     ///< tokens that it may have
+  std::int64_t longest = 0;  ///< before tokens were taken back: what lies far before it is gone
+  std::int64_t drafted = 0;  ///< tokens that the draft layer has seen
+  std::vector<std::int32_t> blocks = {};  ///< of kCacheBlock tokens each, in order
+};
+
+/// The checks of run() and of the functions that begin and end sequences, and what these change;
+/// all runners have one.
+class Sequences {
+ public:
+  Sequences(const Config& config, const RunnerOptions& options);
+
+  RunnerLimits limits() const noexcept { return limits_; }
+  std::int64_t count() const noexcept { return static_cast<std::int64_t>(states_.size()); }
+  const SequenceState& operator[](std::int64_t sequence) const {
+    return states_[static_cast<std::size_t>(sequence)];
+  }
+
+  /// Runner's functions of these names. Errors   as there
+  void start(std::int64_t num_sequences);
+  bool begin(std::int64_t sequence, std::int64_t tokens);
+  void end(std::int64_t sequence);
+  void take_back(std::int64_t sequence, std::int64_t tokens);
+
+  /// Errors   as Runner::run()
+  void check_run(std::span<const std::vector<std::int32_t>> tokens,
+                 std::span<const std::int64_t> logit_rows) const;
+  /// Those of run() have come.
+  void append(std::span<const std::vector<std::int32_t>> tokens);
+
+ private:
+  void check(const char* function, std::int64_t sequence) const;
+  void check_room(std::int64_t sequence, std::int64_t new_tokens) const;
+
+  const Config& config_;
+  RunnerLimits limits_;
+  std::vector<SequenceState> states_;
+  std::vector<std::int32_t> free_;  // blocks, the next one last
+};
+
+}  // namespace tilewright::model

@@ -1,0 +1,177 @@
+#include "model/text/batch_engine.h"
+
+#include "base/error.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace tilewright::model {
+
+namespace {
+
+constexpr ErrorKind kBadBatch = ErrorKind::kInvalidArgument;
+
+std::int64_t most_of_one(const RunnerLimits& limits) {
+  return limits.cache_tokens > 0 ? std::min(limits.max_tokens, limits.cache_tokens)
+                                 : limits.max_tokens;
+}
+
+}  // namespace
+
+BatchEngine::BatchEngine(Runner& runner, const BatchOptions& options)
+    : runner_(runner), options_(options), limits_(runner.limits()) {
+  require(options.sequences >= 1 && options.step_tokens >= 0 && options.prefill_chunk >= 1,
+          kBadBatch,
+          "batch: sequences = {}, step_tokens = {}, prefill_chunk = {}; expected at least 1, 0 and "
+          "1",
+          options.sequences, options.step_tokens, options.prefill_chunk);
+  if (options_.step_tokens == 0) options_.step_tokens = limits_.step_tokens;
+  runner_.start(options.sequences);
+  for (std::int64_t i = 0; i < options.sequences; ++i) runner_.end(i);
+  sequences_.resize(static_cast<std::size_t>(options.sequences));
+}
+
+void BatchEngine::check(const BatchRequest& request) const {
+  const std::int64_t length = std::ssize(request.prompt), most = most_of_one(limits_);
+  require(length > 0, kBadBatch,
+          "batch: an empty prompt; expected at least one token, for the model has no token that "
+          "begins a text");
+  require(request.max_tokens >= 0, kBadBatch, "batch: max_tokens = {}; expected at least 0",
+          request.max_tokens);
+  require(length <= most, kBadBatch,
+          "batch: a prompt of {} tokens; expected at most {}, the context that the caches were "
+          "made for: shorten it, or make room for more",
+          length, most);
+  const std::int64_t vocab = runner_.config().vocab;
+  for (const std::int32_t token : request.prompt)
+    require(token >= 0 && token < vocab, kBadBatch,
+            "batch: a prompt has the token {}; expected 0 to {}, the vocabulary", token, vocab - 1);
+}
+
+std::int64_t BatchEngine::add(BatchRequest request) {
+  check(request);
+  const std::int64_t length = std::ssize(request.prompt);
+  Waiting waiting;
+  Sequence& sequence = waiting.sequence;
+  sequence.sampler.emplace(request.sampler, request.sampler_sequence);
+  // The last token goes to no step, and needs no room.
+  const std::int64_t most = most_of_one(limits_);
+  const std::int64_t new_tokens = std::min(request.max_tokens, most + 1 - length);
+  waiting.room = std::min(length + new_tokens, most);
+  sequence.request = next_request_++;
+  sequence.tokens = std::move(request.prompt);
+  sequence.prompt_tokens = length;
+  sequence.most_tokens = length + new_tokens;
+  sequence.ends = std::move(request.ends);
+  waiting_.push_back(std::move(waiting));
+  return waiting_.back().sequence.request;
+}
+
+bool BatchEngine::cancel(std::int64_t request) {
+  const auto waits = std::ranges::find_if(
+      waiting_, [&](const Waiting& waiting) { return waiting.sequence.request == request; });
+  if (waits != waiting_.end()) {
+    waiting_.erase(waits);
+    return true;
+  }
+  for (std::size_t slot = 0; slot < sequences_.size(); ++slot) {
+    if (sequences_[slot].is_free() || sequences_[slot].request != request) continue;
+    free(slot);
+    return true;
+  }
+  return false;
+}
+
+void BatchEngine::free(std::size_t slot) {
+  runner_.end(static_cast<std::int64_t>(slot));
+  sequences_[slot] = {};
+  --num_running_;
+}
+
+void BatchEngine::admit() {
+  while (!waiting_.empty()) {
+    const auto slot = std::ranges::find_if(sequences_, &Sequence::is_free);
+    if (slot == sequences_.end()) return;
+    if (!runner_.begin(slot - sequences_.begin(), waiting_.front().room)) return;
+    *slot = std::move(waiting_.front().sequence);
+    waiting_.pop_front();
+    ++num_running_;
+  }
+}
+
+// Numbers of the sequences that run, the one that came first at the front.
+std::vector<std::size_t> BatchEngine::in_order() const {
+  std::vector<std::size_t> slots;
+  for (std::size_t slot = 0; slot < sequences_.size(); ++slot)
+    if (!sequences_[slot].is_free()) slots.push_back(slot);
+  std::ranges::sort(slots, {}, [&](std::size_t slot) { return sequences_[slot].request; });
+  return slots;
+}
+
+// Those that decode go first: a long prompt does not keep them waiting.
+std::vector<std::vector<std::int32_t>> BatchEngine::next_tokens() const {
+  std::vector<std::vector<std::int32_t>> tokens(sequences_.size());
+  std::int64_t room = options_.step_tokens;
+  const std::vector<std::size_t> slots = in_order();
+  const auto give = [&](std::size_t slot, std::int64_t most) {
+    const Sequence& sequence = sequences_[slot];
+    const auto first = sequence.tokens.begin() + sequence.done;
+    const std::int64_t count = std::min({room, most, sequence.tokens.end() - first});
+    tokens[slot].assign(first, first + count);
+    room -= count;
+  };
+  for (const std::size_t slot : slots)
+    if (sequences_[slot].is_decoding()) give(slot, 1);
+  for (const std::size_t slot : slots)
+    if (!sequences_[slot].is_decoding()) give(slot, options_.prefill_chunk);
+  return tokens;
+}
+
+BatchEvent BatchEngine::take(Sequence& sequence, std::span<const double> logits) {
+  BatchEvent event = {.request = sequence.request};
+  if (std::ssize(sequence.tokens) < sequence.most_tokens) {
+    const std::int32_t token = sequence.sampler->next(logits);
+    sequence.tokens.push_back(token);
+    event.tokens.push_back(token);
+    ++counts_.new_tokens;
+    if (std::ranges::count(sequence.ends, token) > 0) event.finish = FinishReason::kEnd;
+  }
+  if (!event.finish && std::ssize(sequence.tokens) == sequence.most_tokens)
+    event.finish = FinishReason::kLength;
+  return event;
+}
+
+std::vector<BatchEvent> BatchEngine::step() {
+  admit();
+  if (num_running_ == 0) return {};
+  const auto start = std::chrono::steady_clock::now();
+  const auto tokens = next_tokens();
+  std::vector<std::int64_t> rows;
+  std::int64_t prompt_tokens = 0;
+  for (std::size_t slot = 0; slot < tokens.size(); ++slot) {
+    const Sequence& sequence = sequences_[slot];
+    const std::int64_t count = std::ssize(tokens[slot]);
+    if (!sequence.is_decoding()) prompt_tokens += count;
+    const bool is_whole = sequence.done + count == std::ssize(sequence.tokens);
+    rows.push_back(count > 0 && is_whole ? 1 : 0);
+  }
+  const Logits logits = runner_.run(tokens, rows);
+  std::vector<BatchEvent> events;
+  std::int64_t row = 0;
+  for (std::size_t slot = 0; slot < tokens.size(); ++slot) {
+    sequences_[slot].done += std::ssize(tokens[slot]);
+    if (rows[slot] == 0) continue;
+    events.push_back(take(sequences_[slot], logits.row(row++)));
+    if (events.back().finish) free(slot);
+  }
+  std::ranges::sort(events, {}, &BatchEvent::request);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  ++counts_.steps;
+  counts_.prompt_tokens += prompt_tokens;
+  (prompt_tokens > 0 ? counts_.prefill_s : counts_.decode_s) += seconds.count();
+  if (prompt_tokens == 0) counts_.decode_tokens += std::ssize(events);
+  return events;
+}
+
+}  // namespace tilewright::model
