@@ -134,6 +134,8 @@ KernelMemory::KernelMemory(const Device& device, const Config& config, const Run
     }
     layers.push_back(std::move(layer));
   }
+  if (options.has_draft)
+    layers.push_back({.window = byte_array(device, kv_cache_bytes(window_layout))});
 }
 
 void KernelMemory::assign(std::int64_t sequence, std::span<const std::int32_t> blocks) {

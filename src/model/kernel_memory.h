@@ -85,7 +85,7 @@ class KernelMemory {
   std::optional<CompressedCache> csa, hca, index;  ///< if a layer has it
   std::optional<KvCache> hca_cache;
   std::optional<Indexer> indexer;
-  std::vector<LayerMemory> layers;
+  std::vector<LayerMemory> layers;  ///< that of the draft layer last
 
   std::int64_t ring() const noexcept { return window_table.rows(); }
   const CompressedCache* entries(LayerKind kind) const noexcept;

@@ -30,6 +30,17 @@ struct StepPlan {
   auto num_logit_rows() const { return static_cast<std::int64_t>(logit_rows.size()); }
 };
 
+// Up to so many new tokens of each sequence: a step of decoding, which is recorded.
+constexpr std::int64_t kDecodeTokens = 2;
+
+// Steps whose launches are the same.
+struct StepKey {
+  StepTokens tokens;
+  std::int64_t longest = 0;  // new tokens of a sequence
+  bool is_draft = false;
+  auto operator<=>(const StepKey&) const = default;
+};
+
 // What comes to the sequences, and the logits that are asked for.
 struct NewText {
   std::span<const std::vector<std::int32_t>> tokens;
@@ -60,7 +71,7 @@ class KernelRunner final : public Runner {
         comm_(std::move(comm)),
         share_(weights_->share()),
         own_config_(rank_config(share_, weights_->config())),
-        model_(device, *weights_, options.on_load),
+        model_(device, *weights_, options.on_load, options.has_draft),
         sequences_(weights_->config(), options) {
     if (divides_head()) sum_ = comm::make_rank_sum(device, comm_);
   }
@@ -74,6 +85,8 @@ class KernelRunner final : public Runner {
   void take_back(std::int64_t sequence, std::int64_t tokens) override;
   Logits run(std::span<const std::vector<std::int32_t>> tokens,
              std::span<const std::int64_t> logit_rows) override;
+  Logits draft(std::span<const std::vector<std::int32_t>> next,
+               std::span<const std::int64_t> logit_rows) override;
 
  private:
   bool divides_sequences() const {
@@ -92,9 +105,10 @@ class KernelRunner final : public Runner {
   Logits run_steps(const NewText& text);
   void synchronize();
   void run_step(const std::vector<StepPlan>& plans);
-  void launch_step(const KernelStep& step, const StepTokens& tokens, const StepContext& context);
+  void launch_step(const StepKey& key, const StepContext& context);
   void run_head(const StepPlan& plan);
   std::vector<float> logits(const std::vector<StepPlan>& plans);
+  std::vector<double> head_rows(const std::vector<float>& values) const;
   void emit_logits(const NewTokens& owner, std::int64_t row, std::span<const double> values) const;
   const KernelStep& step_for(const StepTokens& tokens);
   const ProjectionRun& head_for(std::int64_t rows);
@@ -118,8 +132,9 @@ class KernelRunner final : public Runner {
   std::unique_ptr<ByteArray> workspace_;
   std::vector<std::unique_ptr<ByteArray>> old_workspaces_;  // that graphs still use
   std::map<StepTokens, KernelStep> steps_;
-  // Steps of one token a sequence: all launches as one. Empty: run once, not yet kept.
-  std::map<StepTokens, std::optional<Graph>> graphs_;
+  // Steps of few tokens a sequence: all launches as one. Empty: run once, not yet kept.
+  std::map<StepKey, std::optional<Graph>> graphs_;
+  std::optional<StepPlan> last_;                 // the only step of the last run()
   std::map<std::int64_t, ProjectionRun> heads_;  // by rows
 };
 
@@ -277,34 +292,32 @@ void KernelRunner::run_step(const std::vector<StepPlan>& plans) {
     longest = std::max(longest, each.longest);
     if (divides_sequences()) step_tokens.of_ranks.push_back(each.count);
   }
-  const KernelStep& step = step_for(step_tokens);
   std::optional<StageTap> tap;
   if (stage_sink()) tap.emplace(device_, stage_sink(), plan.tokens);
-  launch_step(step, step_tokens,
-              {.model = model_,
-               .memory = *memory_,
-               .at = *at_,
-               .longest = longest,
-               .tap = tap ? &*tap : nullptr,
-               .stream = stream_.handle()});
+  launch_step({step_tokens, longest}, {.model = model_,
+                                       .memory = *memory_,
+                                       .at = *at_,
+                                       .longest = longest,
+                                       .tap = tap ? &*tap : nullptr,
+                                       .stream = stream_.handle()});
 }
 
 // Steps of decoding differ in the content of Activations::inputs alone: the second one of a size is
 // recorded, and later ones are one launch.
-void KernelRunner::launch_step(const KernelStep& step, const StepTokens& tokens,
-                               const StepContext& context) {
+void KernelRunner::launch_step(const StepKey& key, const StepContext& context) {
+  const KernelStep& step = step_for(key.tokens);
   void* const memory = workspace(step.workspace_bytes());
-  if (context.longest > 1 || context.tap != nullptr) {
-    step.run(context, memory);
-    return;
-  }
-  const auto [found, is_first] = graphs_.try_emplace(tokens);
-  if (is_first) {
-    step.run(context, memory);
-    return;
-  }
+  const auto run = [&] {
+    if (key.is_draft)
+      step.run_draft(context, memory);
+    else
+      step.run(context, memory);
+  };
+  if (context.longest > kDecodeTokens || context.tap != nullptr) return run();
+  const auto [found, is_first] = graphs_.try_emplace(key);
+  if (is_first) return run();
   std::optional<Graph>& graph = found->second;
-  if (!graph) graph = Graph::capture(stream_, [&] { step.run(context, memory); });
+  if (!graph) graph = Graph::capture(stream_, run);
   graph->launch(stream_);
 }
 
@@ -382,6 +395,7 @@ Logits KernelRunner::run_steps(const NewText& text) {
   const std::span<const std::vector<std::int32_t>> tokens = text.tokens;
   std::vector<std::int64_t> done(tokens.size(), 0);
   std::vector<std::vector<double>> of_sequence(tokens.size());
+  std::int64_t steps = 0;
   const std::int64_t vocab = config().vocab, width = logits_width();
   const auto is_done = [&] {
     for (std::size_t s = 0; s < tokens.size(); ++s)
@@ -391,6 +405,8 @@ Logits KernelRunner::run_steps(const NewText& text) {
   while (!is_done()) {
     const std::vector<StepPlan> plans = plan_ranks(text, done);
     run_step(plans);
+    last_.reset();
+    if (++steps == 1) last_ = plans[own_plan()];
     const std::vector<float> values = logits(plans);
     auto first = values.begin();
     for (const StepPlan& plan : plans) {
@@ -412,6 +428,47 @@ Logits KernelRunner::run_steps(const NewText& text) {
   return result;
 }
 
+Logits KernelRunner::draft(std::span<const std::vector<std::int32_t>> next,
+                           std::span<const std::int64_t> logit_rows) {
+  if (!options_.has_draft) return Runner::draft(next, logit_rows);
+  sequences_.check_draft(next, logit_rows);
+  require(last_.has_value(), ErrorKind::kInvalidArgument,
+          "model: draft() after a run() of several steps; expected at most {} tokens in that",
+          at_->positions.count());
+  StepPlan plan = *last_;
+  plan.logit_rows.clear();
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(plan.count), -1);
+  for (const NewTokens& owner : plan.tokens) {
+    const auto& list = next[static_cast<std::size_t>(owner.sequence)];
+    const std::int64_t count = std::ssize(list);
+    for (std::int64_t k = 0; k < count; ++k) {
+      const std::int64_t row = owner.first_row + k;
+      if (owner.start + k > 0)
+        ids[static_cast<std::size_t>(row)] = list[static_cast<std::size_t>(k)];
+      if (k >= count - logit_rows[static_cast<std::size_t>(owner.sequence)])
+        plan.logit_rows.push_back(row);
+    }
+  }
+  synchronize();
+  at_->draft_ids.buffer().upload(std::as_bytes(std::span(ids)));
+  launch_step({{.own = plan.count}, plan.longest, true}, {.model = model_,
+                                                          .memory = *memory_,
+                                                          .at = *at_,
+                                                          .longest = plan.longest,
+                                                          .stream = stream_.handle()});
+  const std::vector<float> values = logits({plan});
+  sequences_.append_drafted(next);
+  return {.vocab = config().vocab, .values = head_rows(values)};
+}
+
+// Of each row the logits, without what the head has been filled up with.
+std::vector<double> KernelRunner::head_rows(const std::vector<float>& values) const {
+  std::vector<double> rows;
+  for (auto first = values.begin(); first != values.end(); first += logits_width())
+    rows.insert(rows.end(), first, first + config().vocab);
+  return rows;
+}
+
 }  // namespace
 
 std::unique_ptr<Runner> make_kernel_runner(const Device& device,
@@ -425,6 +482,12 @@ std::unique_ptr<Runner> make_kernel_runner(const Device& device,
   require(options.index != IndexFormat::kBf16, ErrorKind::kInvalidArgument,
           "model: kernels keep the indexer's keys as fp8 or fp4; bf16 is for the float64 runner "
           "(--device reference)");
+  require(!options.has_draft || !weights->drafts.empty(), ErrorKind::kInvalidArgument,
+          "model: has_draft, but {} has no draft layer; expected a checkpoint with mtp.0, opened "
+          "with WeightsOptions::has_drafts",
+          weights->source());
+  require(!options.has_draft || comm == nullptr, ErrorKind::kUnsupported,
+          "model: the draft layer runs on one rank; leave drafts or the other ranks out");
   const Share& share = weights->share();
   const std::int64_t rank = comm == nullptr ? 0 : comm->rank();
   const std::int64_t world = comm == nullptr ? 1 : comm->size();

@@ -4,6 +4,7 @@
 #include "model/weight_source.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -26,14 +27,30 @@ RopeOptions yarn_rope(const Config& c) {
 
 std::int64_t widest_input(const ModelArrays& model) {
   std::int64_t width = 0;
-  for (const LayerArrays& layer : model.layers) width = std::max(width, layer.input.width());
+  for (std::int64_t i = 0; i < model.num_layers(); ++i)
+    width = std::max(width, model.layer(i).input.width());
   return width;
 }
 
 std::int64_t widest_query(const ModelArrays& model) {
   std::int64_t width = 0;
-  for (const LayerArrays& layer : model.layers) width = std::max(width, layer.query.width());
+  for (std::int64_t i = 0; i < model.num_layers(); ++i)
+    width = std::max(width, model.layer(i).query.width());
   return width;
+}
+
+// [tokens, 24] of a hyper-connection: of each token pre 0, post 1, comb the identity.
+std::vector<float> adding_mix(std::int64_t tokens) {
+  constexpr std::array<float, 24> kRow = {0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0,
+                                          0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+  std::vector<float> mix;
+  for (std::int64_t t = 0; t < tokens; ++t) mix.insert(mix.end(), kRow.begin(), kRow.end());
+  return mix;
+}
+
+// Tokens of arrays that the draft layer alone needs.
+std::int64_t draft_tokens(const ModelArrays& model, std::int64_t tokens) {
+  return model.drafts.empty() ? 0 : tokens;
 }
 
 std::int64_t indexer_bytes(const KernelMemory& memory, std::int64_t tokens) {
@@ -87,7 +104,10 @@ Activations::Activations(const Device& device, const Config& c, const ModelArray
       zeros(device, std::span<const std::int32_t>(
                         std::vector<std::int32_t>(static_cast<std::size_t>(tokens), 0))),
       ones(device,
-           std::span<const float>(std::vector<float>(static_cast<std::size_t>(tokens), 1.0F))) {}
+           std::span<const float>(std::vector<float>(static_cast<std::size_t>(tokens), 1.0F))),
+      draft_ids(device, draft_tokens(model, tokens)),
+      draft_streams(device, draft_tokens(model, tokens) * c.streams * c.hidden),
+      draft_mix(device, std::span<const float>(adding_mix(draft_tokens(model, tokens)))) {}
 
 KernelStep::KernelStep(const Device& device, const Config& config, const ModelArrays& model,
                        const KernelMemory& memory, const KernelNumbers& numbers,
@@ -113,7 +133,8 @@ KernelStep::KernelStep(const Device& device, const Config& config, const ModelAr
                                        .eps = config.hyper_eps,
                                        .norm_eps = config.norm_eps});
   }
-  for (const LayerArrays& layer : model.layers) {
+  for (std::int64_t i = 0; i < model.num_layers(); ++i) {
+    const LayerArrays& layer = model.layer(i);
     q_norm_.emplace_back(device, RmsNormProblem{.rows = tokens_,
                                                 .cols = config.q_rank,
                                                 .x_dtype = DType::kF32,
@@ -121,8 +142,24 @@ KernelStep::KernelStep(const Device& device, const Config& config, const ModelAr
                                                 .eps = config.norm_eps});
     layers_.push_back(make_layer(layer));
   }
+  if (!model.drafts.empty()) {
+    const DraftArrays& draft = model.drafts[0];
+    draft_ =
+        Draft{.token_norm = RmsNorm(device, {.rows = tokens_,
+                                             .cols = config.hidden,
+                                             .x_dtype = numbers.streams,
+                                             .x_stride = config.streams * config.hidden,
+                                             .eps = config.norm_eps}),
+              .stream_norm = RmsNorm(device, {.rows = tokens_ * config.streams,
+                                              .cols = config.hidden,
+                                              .x_dtype = numbers.streams,
+                                              .eps = config.norm_eps}),
+              .e_proj = ProjectionRun(draft.e_proj, tokens_, numbers.sub_layer),
+              .h_proj = ProjectionRun(draft.h_proj, tokens_ * config.streams, numbers.streams)};
+  }
   const auto make = [&](LayerKind kind, std::optional<SparseAttention>& to) {
-    if (std::ranges::count(config.layers, kind) > 0)
+    const bool is_drafts = kind == LayerKind::kWindow && draft_;
+    if (is_drafts || std::ranges::count(config.layers, kind) > 0)
       to.emplace(make_attention(device, model, memory, at, kind));
   };
   make(LayerKind::kWindow, window_attention_);
@@ -175,9 +212,10 @@ SparseAttention KernelStep::make_attention(const Device& device, const ModelArra
                     .lengths = SparseLengths::kPerQuery};
   p.has_sink = p.has_lse = true;
   // Queries of the indexer stand behind those of attention.
-  for (const LayerArrays& layer : model.layers)
-    if (layer.kind == kind)
-      p.q_strides = {layer.query.width(), layer.query.width(), config_.head_dim};
+  for (std::int64_t i = 0; i < model.num_layers(); ++i) {
+    const std::int64_t width = model.layer(i).query.width();
+    if (model.layer(i).kind == kind) p.q_strides = {width, width, config_.head_dim};
+  }
   return SparseAttention(device, p);
 }
 
@@ -193,6 +231,9 @@ void KernelStep::find_workspace() {
     need(layer.experts.plan().workspace_bytes);
     if (layer.shared) need(layer.shared->plan().workspace_bytes);
   }
+  if (draft_)
+    for (const ProjectionRun* run : {&draft_->e_proj, &draft_->h_proj})
+      need(run->workspace_bytes());
   const auto append = [&](const std::optional<SparseAttention>& attention, std::size_t& at) {
     constexpr std::size_t kAlignment = 256;
     at = (workspace_bytes_ + kAlignment - 1) / kAlignment * kAlignment;

@@ -80,6 +80,10 @@ struct Activations {
   ByteArray indexer;  ///< workspace: its schedule serves all layers
   IntArray zeros;     ///< expert 0 for the shared expert of its own
   FloatArray ones;    ///< and its weight
+  // Of the draft layer.
+  IntArray draft_ids;       ///< the token after each; -1: none
+  Bf16Array draft_streams;  ///< normalised, [tokens, 4, hidden]
+  FloatArray draft_mix;     ///< adds a result to each stream, and nothing else
 };
 
 /// What a step works on.
@@ -110,6 +114,8 @@ class KernelStep {
   std::size_t workspace_bytes() const noexcept { return workspace_bytes_; }
   /// Enqueues everything; Activations::normed is the input of the head.
   void run(const StepContext& context, void* workspace) const;
+  /// The draft layer, on the streams and lists that run() left and Activations::draft_ids.
+  void run_draft(const StepContext& context, void* workspace) const;
 
  private:
   struct Layer {
@@ -129,8 +135,9 @@ class KernelStep {
   void find_workspace();
 
   void lists(const Call& call) const;
-  void connect(const Call& call, Connection kind, const HyperArrays& weights,
-               const Bf16Array& norm) const;
+  /// `mix_before`: null: that of the last connection.
+  void connect(const Call& call, Connection kind, const HyperArrays& weights, const Bf16Array& norm,
+               const float* mix_before = nullptr) const;
   void attention(Call& call, std::int64_t layer) const;
   void write_caches(const Call& call, std::int64_t layer) const;
   void compress(Call& call, std::int64_t layer) const;
@@ -159,7 +166,13 @@ class KernelStep {
   InverseRope inverse_rope_;
   std::optional<SparseAttention> window_attention_, csa_attention_, hca_attention_;
   void run_attention(Call& call, LayerKind kind, SparseAttentionArguments arguments) const;
+  struct Draft {
+    RmsNorm token_norm, stream_norm;
+    ProjectionRun e_proj, h_proj;
+  };
+
   std::vector<Layer> layers_;
+  std::optional<Draft> draft_;
   std::size_t workspace_bytes_ = 0;
   // Attention of each kind of layer has its own, where the schedule of its first layer stays.
   std::size_t window_workspace_ = 0, csa_workspace_ = 0, hca_workspace_ = 0;
@@ -179,9 +192,7 @@ struct KernelStep::Call {
   }
   void* stream() const { return context.stream; }
   const StageTap* tap() const { return context.tap; }
-  const LayerArrays& arrays(std::int64_t layer) const {
-    return context.model.layers[static_cast<std::size_t>(layer)];
-  }
+  const LayerArrays& arrays(std::int64_t layer) const { return context.model.layer(layer); }
   const LayerMemory& memory(std::int64_t layer) const {
     return context.memory.layers[static_cast<std::size_t>(layer)];
   }

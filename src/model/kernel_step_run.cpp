@@ -57,6 +57,32 @@ void KernelStep::run(const StepContext& context, void* workspace) const {
   }
 }
 
+void KernelStep::run_draft(const StepContext& context, void* workspace) const {
+  Call call = {context, workspace};
+  Activations& at = call.at();
+  const DraftArrays& draft = context.model.drafts[0];
+  const std::int64_t number = config_.num_layers();
+  draft_->stream_norm.run({.x = at.streams.get(),
+                           .weight = draft.hnorm.get(),
+                           .out = at.draft_streams.get(),
+                           .stream = context.stream});
+  embedding_.run({.table = context.model.embed.get(),
+                  .ids = at.draft_ids.get(),
+                  .streams = at.streams.get(),
+                  .stream = context.stream});
+  draft_->token_norm.run({.x = at.streams.get(),
+                          .weight = draft.enorm.get(),
+                          .out = at.normed.get(),
+                          .stream = context.stream});
+  draft_->e_proj.run(at.normed.get(), at.result.get(), workspace, context.stream);
+  draft_->h_proj.run(at.draft_streams.get(), at.streams.get(), workspace, context.stream);
+  connect(call, kOneResult, draft.layer.hc_attn, draft.layer.attn_norm, at.draft_mix.get());
+  attention(call, number);
+  connect(call, kOneResult, draft.layer.hc_ffn, draft.layer.ffn_norm);
+  experts(call, number);
+  connect(call, draft.layer.shared ? kHeadTwoResults : kHeadOneResult, draft.hc_head, draft.norm);
+}
+
 void KernelStep::streams(const Call& call, const char* name, std::int64_t layer) const {
   call.tap()->rows(name, layer,
                    {call.at().streams.get(), numbers_.streams, {config_.streams, config_.hidden}});
@@ -101,11 +127,11 @@ void KernelStep::lists(const Call& call) const {
 }
 
 void KernelStep::connect(const Call& call, Connection kind, const HyperArrays& weights,
-                         const Bf16Array& norm) const {
+                         const Bf16Array& norm, const float* mix_before) const {
   Activations& at = call.at();
   connections_[kind].run({.streams = at.streams.get(),
                           .merged = at.streams.get(),
-                          .mix_before = at.mix.get(),
+                          .mix_before = mix_before == nullptr ? at.mix.get() : mix_before,
                           .result = at.result.get(),
                           .second_result = shared_result(call),
                           .mix_weight = weights.fn.get(),

@@ -123,9 +123,9 @@ Bf16Array to_bf16_array(const Device& device, const Vector& values) {
   return {device, std::span<const std::uint16_t>(bf16_codes(values))};
 }
 
-LayerArrays::LayerArrays(const Device& device, const Config& config, std::int64_t layer,
+LayerArrays::LayerArrays(const Device& device, const Config& config, LayerKind layer_kind,
                          const LayerWeights& w, bool has_shared_apart)
-    : kind(config.kind(layer)),
+    : kind(layer_kind),
       attn_norm(to_bf16_array(device, w.attn_norm)),
       ffn_norm(to_bf16_array(device, w.ffn_norm)),
       q_norm(to_bf16_array(device, w.attn.q_norm)),
@@ -150,7 +150,17 @@ LayerArrays::LayerArrays(const Device& device, const Config& config, std::int64_
     router_table.emplace(device, std::span<const std::int32_t>(w.ffn.tid2eid));
 }
 
-ModelArrays::ModelArrays(const Device& device, const Weights& weights, const LoadSink& on_load)
+DraftArrays::DraftArrays(const Device& device, const Config& config, const DraftWeights& w)
+    : layer(device, config, LayerKind::kWindow, w.layer),
+      e_proj(device, {all_rows(w.e_proj)}),
+      h_proj(device, {all_rows(w.h_proj)}),
+      enorm(to_bf16_array(device, w.enorm)),
+      hnorm(to_bf16_array(device, w.hnorm)),
+      norm(to_bf16_array(device, w.norm)),
+      hc_head(hyper_arrays(device, w.hc_head)) {}
+
+ModelArrays::ModelArrays(const Device& device, const Weights& weights, const LoadSink& on_load,
+                         bool has_draft)
     : embed(bf16_rows(device, weights.embed)),
       norm(to_bf16_array(device, weights.norm)),
       hc_head(hyper_arrays(device, weights.hc_head)),
@@ -161,12 +171,13 @@ ModelArrays::ModelArrays(const Device& device, const Weights& weights, const Loa
   for (std::int64_t i = 0; i < config.num_layers(); ++i) {
     if (on_load) on_load(i);
     try {
-      layers.emplace_back(device, config, i, weights.layers[static_cast<std::size_t>(i)],
-                          has_shared_apart);
+      layers.emplace_back(device, config, config.kind(i),
+                          weights.layers[static_cast<std::size_t>(i)], has_shared_apart);
     } catch (const Error& error) {
       throw Error(error.kind(), fmt::format("{}: layer {}: {}", weights.source(), i, error.what()));
     }
   }
+  if (has_draft) drafts.emplace_back(device, config, weights.drafts[0]);
   if (on_load) on_load(config.num_layers());
 }
 

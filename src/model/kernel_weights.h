@@ -60,7 +60,7 @@ struct InputColumns {
 
 struct LayerArrays {
   /// `has_shared_apart`: the shared expert is one of its own whatever its format.
-  LayerArrays(const Device& device, const Config& config, std::int64_t layer,
+  LayerArrays(const Device& device, const Config& config, LayerKind kind,
               const LayerWeights& weights, bool has_shared_apart = false);
 
   LayerKind kind;
@@ -81,14 +81,33 @@ struct LayerArrays {
   std::optional<tilewright::MoeWeights> shared;  ///< else this, an expert of its own
 };
 
+/// A draft layer and what leads to it and away from it; embedding and head are the model's.
+struct DraftArrays {
+  DraftArrays(const Device& device, const Config& config, const DraftWeights& weights);
+
+  LayerArrays layer;
+  Projection e_proj, h_proj;
+  Bf16Array enorm, hnorm, norm;
+  HyperArrays hc_head;
+};
+
 struct ModelArrays {
   /// Of the weights' share. `on_load` is told of the number of layers that are there, also of none.
-  ModelArrays(const Device& device, const Weights& weights, const LoadSink& on_load = {});
+  ModelArrays(const Device& device, const Weights& weights, const LoadSink& on_load = {},
+              bool has_draft = false);
+
+  /// Draft layers come after the others.
+  const LayerArrays& layer(std::int64_t number) const {
+    const auto idx = static_cast<std::size_t>(number);
+    return idx < layers.size() ? layers[idx] : drafts[idx - layers.size()].layer;
+  }
+  std::int64_t num_layers() const { return std::ssize(layers) + std::ssize(drafts); }
 
   Bf16Array embed, norm;
   HyperArrays hc_head;
   Projection head;
   std::vector<LayerArrays> layers;
+  std::vector<DraftArrays> drafts;  ///< at most one
 };
 
 }  // namespace tilewright::model

@@ -1,8 +1,17 @@
 #include "model/model.h"
 
+#include "base/error.h"
+
 #include <algorithm>
 
 namespace tilewright::model {
+
+Logits Runner::draft(std::span<const std::vector<std::int32_t>> /*next*/,
+                     std::span<const std::int64_t> /*logit_rows*/) {
+  fail(ErrorKind::kUnsupported,
+       "model: draft() without a draft layer; expected RunnerOptions::has_draft, and weights that "
+       "have one");
+}
 
 Logits Runner::forward(std::span<const std::vector<std::int32_t>> tokens, LogitRows rows) {
   std::vector<std::int64_t> counts;

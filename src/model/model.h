@@ -38,6 +38,8 @@ struct RunnerOptions {
   std::int64_t cache_tokens = 0;
   /// The most of one step of kernels, up to kMostStepTokens. Rings of window rows grow with it.
   std::int64_t step_tokens = 256;
+  /// Also the draft layer, for which the weights need WeightsOptions::has_drafts.
+  bool has_draft = false;
   LoadSink on_load = {};  ///< for a runner of kernels
 };
 
@@ -81,6 +83,7 @@ struct RunnerLimits {
   std::int64_t max_tokens = 0;    ///< of a sequence
   std::int64_t cache_tokens = 0;  ///< of all sequences; 0: max_tokens of each
   std::int64_t step_tokens = 0;   ///< of all sequences in one step
+  bool has_draft = false;         ///< draft() may be called
 };
 
 /// A model with the memory of some sequences.
@@ -126,6 +129,20 @@ class Runner {
   ///          logits are asked for after more tokens than come
   virtual Logits run(std::span<const std::vector<std::int32_t>> tokens,
                      std::span<const std::int64_t> logit_rows) = 0;
+  /// The draft layer of multi-token prediction, right after run(), on the tokens of that: it takes
+  /// each with the one that follows it and predicts the one after that. next[i][k] follows new
+  /// token k of sequence i; fewer than came: the others were taken back, or the sequence drafts no
+  /// more. Logits are those of the last logit_rows[i] of them. A sequence drafts from its first
+  /// token on, for the layer attends to what it has seen.
+  ///
+  ///     x_s = h_proj(hnorm(streams_s)) + e_proj(enorm(embed(next)))     of each stream s; at
+  ///           position 0 the second part is left out
+  ///     then a layer with a window, its own hyper-connection and norm, and the head of the model
+  ///
+  /// Errors   Unsupported without RunnerOptions::has_draft; InvalidArgument if tokens were left out
+  ///          before, if more follow than came, or if run() took several steps
+  virtual Logits draft(std::span<const std::vector<std::int32_t>> next,
+                       std::span<const std::int64_t> logit_rows);
   /// run() with the logits that `rows` names.
   Logits forward(std::span<const std::vector<std::int32_t>> tokens, LogitRows rows);
 

@@ -20,7 +20,8 @@ Sequences::Sequences(const Config& config, const RunnerOptions& options)
     : config_(config),
       limits_{.max_tokens = std::min(options.max_tokens, config.max_positions),
               .cache_tokens = blocks_for(options.cache_tokens) * kCacheBlock,
-              .step_tokens = options.step_tokens} {
+              .step_tokens = options.step_tokens,
+              .has_draft = options.has_draft} {
   require(options.max_tokens >= 1 && options.cache_tokens >= 0, kBadCall,
           "model: max_tokens = {}, cache_tokens = {}; expected at least 1 and at least 0",
           options.max_tokens, options.cache_tokens);
@@ -126,9 +127,41 @@ void Sequences::check_run(std::span<const std::vector<std::int32_t>> tokens,
 void Sequences::append(std::span<const std::vector<std::int32_t>> tokens) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     SequenceState& state = states_[i];
+    state.before = state.length;
     state.length += std::ssize(tokens[i]);
     state.longest = std::max(state.longest, state.length);
   }
+}
+
+void Sequences::check_draft(std::span<const std::vector<std::int32_t>> next,
+                            std::span<const std::int64_t> logit_rows) const {
+  require(std::ssize(next) == count() && std::ssize(logit_rows) == count(), kBadCall,
+          "model: drafts for {} sequences and logits of {}; expected {}, as many as were started",
+          next.size(), logit_rows.size(), count());
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    const SequenceState& state = states_[i];
+    const std::int64_t tokens = std::ssize(next[i]);
+    require(logit_rows[i] >= 0 && logit_rows[i] <= tokens, kBadCall,
+            "model: logits of the last {} of {} drafts of sequence {}; expected 0 to {}",
+            logit_rows[i], tokens, i, tokens);
+    if (tokens == 0) continue;
+    require(tokens <= state.length - state.before, kBadCall,
+            "model: {} tokens follow the last ones of sequence {}; expected at most {}, as many as "
+            "came and were not taken back",
+            tokens, i, state.length - state.before);
+    require(state.drafted == state.before, kBadCall,
+            "model: sequence {} drafts from token {} on, and has drafted {}; the layer has to see "
+            "all of them",
+            i, state.before, state.drafted);
+    for (const std::int32_t token : next[i])
+      require(token >= 0 && token < config_.vocab, kBadCall,
+              "model: sequence {} drafts with the token {}; expected 0 to {}, the vocabulary", i,
+              token, config_.vocab - 1);
+  }
+}
+
+void Sequences::append_drafted(std::span<const std::vector<std::int32_t>> next) {
+  for (std::size_t i = 0; i < next.size(); ++i) states_[i].drafted += std::ssize(next[i]);
 }
 
 }  // namespace tilewright::model

@@ -15,6 +15,7 @@ struct SequenceState {
   std::int64_t room = 0;     ///< tokens that it may have
   std::int64_t longest = 0;  ///< before tokens were taken back: what lies far before it is gone
   std::int64_t drafted = 0;  ///< tokens that the draft layer has seen
+  std::int64_t before = 0;   ///< length before the last run()
   std::vector<std::int32_t> blocks = {};  ///< of kCacheBlock tokens each, in order
 };
 
@@ -41,6 +42,10 @@ class Sequences {
                  std::span<const std::int64_t> logit_rows) const;
   /// Those of run() have come.
   void append(std::span<const std::vector<std::int32_t>> tokens);
+  /// Errors   as Runner::draft()
+  void check_draft(std::span<const std::vector<std::int32_t>> next,
+                   std::span<const std::int64_t> logit_rows) const;
+  void append_drafted(std::span<const std::vector<std::int32_t>> next);
 
  private:
   void check(const char* function, std::int64_t sequence) const;

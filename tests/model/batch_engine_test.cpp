@@ -4,6 +4,7 @@
 #include "model/float64/reference_runner.h"
 #include "model/kernel_runner.h"
 #include "model/sequences.h"
+#include "model/text/generate.h"
 #include "tests/model/random_checkpoint.h"
 #include "tests/ops/operator_test.h"
 
@@ -67,6 +68,23 @@ class TextRunner : public Runner {
         row[static_cast<std::size_t>(token_after(texts_[i]))] = 1;
         logits.values.insert(logits.values.end(), row.begin(), row.end());
       }
+    }
+    return logits;
+  }
+
+  // Guesses right two times of three.
+  Logits draft(std::span<const Tokens> next, std::span<const std::int64_t> logit_rows) override {
+    book_.check_draft(next, logit_rows);
+    book_.append_drafted(next);
+    Logits logits{.vocab = config_.vocab, .values = {}};
+    for (std::size_t i = 0; i < next.size(); ++i) {
+      if (logit_rows[i] == 0) continue;
+      Tokens text = texts_[i];
+      text.push_back(next[i].back());
+      std::vector<double> row(10, 0.0);
+      const std::int32_t wrong = text.size() % 3 == 0 ? 1 : 0;
+      row[static_cast<std::size_t>((token_after(text) + wrong) % 10)] = 1;
+      logits.values.insert(logits.values.end(), row.begin(), row.end());
     }
     return logits;
   }
@@ -184,6 +202,28 @@ TEST(BatchEngine, CancelledOnesGiveTheirRoomBack) {
   EXPECT_EQ(results.at(2).tokens, continued({3}, 2));
 }
 
+TEST(BatchEngine, DraftsSaveStepsAndChangeNoToken) {
+  TextRunner runner({.max_tokens = 64, .step_tokens = 8, .has_draft = true});
+  BatchEngine engine(runner, {.sequences = 2, .has_draft = true});
+  engine.add({.prompt = Tokens(12, 3), .max_tokens = 20});
+  engine.add({.prompt = {1}, .max_tokens = 9});
+  engine.add({.prompt = {2, 2}, .max_tokens = 1});
+  const Tokens text = continued({7}, 12);
+  engine.add({.prompt = {7}, .max_tokens = 12, .ends = {text[5]}});
+  const auto results = run_all(engine);
+  EXPECT_EQ(results.at(0).tokens, continued(Tokens(12, 3), 20));
+  EXPECT_EQ(results.at(1).tokens, continued({1}, 9));
+  EXPECT_EQ(results.at(2).tokens, continued({2, 2}, 1));
+  const auto end = std::ranges::find(text, text[5]);
+  EXPECT_EQ(results.at(3).tokens, Tokens(text.begin(), end + 1));
+  EXPECT_EQ(results.at(3).finish, FinishReason::kEnd);
+  const BatchCounts& counts = engine.counts();
+  EXPECT_GT(counts.accepted, 8);
+  EXPECT_LT(counts.accepted, counts.drafted);
+  TextRunner plain({.max_tokens = 64});
+  reference::expect_invalid([&] { BatchEngine(plain, {.has_draft = true}); }, {"no draft layer"});
+}
+
 // Passes everything on, and keeps the logits.
 class RecordingRunner : public Runner {
  public:
@@ -205,6 +245,9 @@ class RecordingRunner : public Runner {
       seen.insert({logits.row(i).begin(), logits.row(i).end()});
     return logits;
   }
+  Logits draft(std::span<const Tokens> next, std::span<const std::int64_t> rows) override {
+    return runner_->draft(next, rows);
+  }
 
   std::set<std::vector<double>> seen;
 
@@ -213,7 +256,8 @@ class RecordingRunner : public Runner {
 };
 
 // Requests of all kinds: ragged prompts, one that ends with its first token, samplers.
-std::vector<BatchRequest> some_requests(std::int64_t count, std::int64_t longest) {
+std::vector<BatchRequest> some_requests(std::int64_t count, std::int64_t longest,
+                                        std::uint64_t vocab = 32) {
   reference::Random random(5);
   std::vector<BatchRequest> requests;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -222,7 +266,7 @@ std::vector<BatchRequest> some_requests(std::int64_t count, std::int64_t longest
     const auto length =
         static_cast<std::int64_t>(random.bits() % static_cast<std::uint64_t>(longest)) + 1;
     for (std::int64_t k = 0; k < length; ++k)
-      request.prompt.push_back(static_cast<std::int32_t>(random.bits() % 32));
+      request.prompt.push_back(static_cast<std::int32_t>(random.bits() % vocab));
     if (i % 2 == 1) request.sampler = {.temperature = 1, .top_k = 20, .top_p = 0.95, .seed = 3};
     request.sampler_sequence = static_cast<std::uint64_t>(i);
     if (i == 1)
@@ -290,6 +334,45 @@ TEST(BatchEngine, RandomArrivalsGetTheBitsOfEachAlone) {
             one.seen.size());
 }
 
+std::shared_ptr<const Weights> with_draft(const RandomCheckpoint& checkpoint) {
+  return std::make_shared<Weights>(checkpoint.folder(), WeightsOptions{.has_drafts = true});
+}
+
+// Guesses of random weights are right by chance; refused ones leave nothing, so that every row of
+// logits that a token is drawn from has the bits that it has without drafts.
+TEST(BatchEngine, DraftsOfTheFloat64ModelChangeNoBit) {
+  const RandomCheckpoint checkpoint({.vocab = 16, .drafts = 1});
+  const auto weights = with_draft(checkpoint);
+  auto requests = some_requests(8, 30, 16);
+  for (BatchRequest& request : requests) request.max_tokens += 20;
+  RecordingRunner one(make_reference_runner(weights, {.max_tokens = 64}));
+  const std::vector<Result> expected = alone(one, requests);
+  RecordingRunner many(make_reference_runner(
+      weights, {.max_tokens = 64, .cache_tokens = 700, .step_tokens = 16, .has_draft = true}));
+  BatchEngine engine(many, {.sequences = 3, .has_draft = true});
+  auto results = with_arrivals(engine, requests);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const Result& result = results[static_cast<std::int64_t>(i)];
+    if (i != 2) {  // cancelled
+      EXPECT_EQ(result.tokens, expected[i].tokens) << i;
+    }
+  }
+  EXPECT_GT(engine.counts().accepted, 0);
+  EXPECT_LT(engine.counts().accepted, engine.counts().drafted);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (i == 2) continue;
+    BatchEngine again(many, {.has_draft = true});
+    many.seen.clear();
+    again.add(requests[i]);
+    run_all(again);
+    one.seen.clear();
+    BatchEngine without(one, {});
+    without.add(requests[i]);
+    run_all(without);
+    for (const auto& logits : one.seen) EXPECT_TRUE(many.seen.contains(logits)) << i;
+  }
+}
+
 class BatchKernelTest : public ChipTest<BatchKernelTest, false> {};
 TILEWRIGHT_ON_EVERY_CHIP(BatchKernelTest);
 
@@ -343,6 +426,73 @@ TEST_P(BatchKernelTest, WhatIsTakenBackIsAsIfItHadNotCome) {
     reference::expect_invalid([&] { back->take_back(0, 9); }, {"take_back() of 9", "0 to 8"});
     reference::expect_invalid([&] { back->take_back(1, 1); }, {"sequence 1"});
   }
+}
+
+// As the float64 model guesses; steps of two tokens are launched, recorded and replayed.
+TEST_P(BatchKernelTest, DraftsAreThoseOfTheFloat64Model) {
+  const RandomCheckpoint checkpoint({.ratios = {4, 128}, .drafts = 1});
+  const auto weights = with_draft(checkpoint);
+  const RunnerOptions options = {.max_tokens = 64, .has_draft = true};
+  const auto kernels = make_kernel_runner(*device_, weights, options);
+  const auto exact = make_reference_runner(weights, options);
+  for (Runner* runner : {kernels.get(), exact.get()}) runner->start(2);
+  const auto kl = [&](const std::vector<Tokens>& tokens, const std::vector<Tokens>& next) {
+    const std::vector<std::int64_t> none = {0, 0};
+    std::vector<std::int64_t> rows;
+    for (const Tokens& list : next) rows.push_back(std::ssize(list));
+    std::vector<Logits> logits;
+    for (Runner* runner : {exact.get(), kernels.get()}) {
+      runner->run(tokens, none);
+      for (std::size_t i = 0; i < tokens.size(); ++i)
+        runner->take_back(static_cast<std::int64_t>(i),
+                          static_cast<std::int64_t>(tokens[i].size() - next[i].size()));
+      logits.push_back(runner->draft(next, rows));
+    }
+    return mean_kl(logits[0], logits[1]);
+  };
+  // As for the model itself (kernel_runner_test.cpp): roundings to bf16, no bound.
+  constexpr double kMostKl = 1e-3;
+  EXPECT_LT(kl({{1, 2, 3, 4, 5}, {9, 8}}, {{2, 3, 4, 5, 6}, {8, 7}}), kMostKl);
+  for (std::int32_t i = 0; i < 4; ++i)
+    EXPECT_LT(kl({{6, i}, {7, 3}}, {{i, 6}, {7}}), kMostKl) << i;  // the second is refused
+  const std::vector<Tokens> more = {{1}, {1}};
+  exact->forward(more, LogitRows::kLast);
+  kernels->forward(more, LogitRows::kLast);
+  for (Runner* runner : {kernels.get(), exact.get()}) {
+    const std::vector<std::int64_t> rows = {1, 1};
+    reference::expect_invalid(
+        [&] {
+          runner->draft(std::vector<Tokens>{{1, 2}, {1}}, rows);
+        },
+        {"2 tokens follow", "at most 1"});
+    runner->forward(more, LogitRows::kLast);
+    reference::expect_invalid([&] { runner->draft(more, rows); }, {"has drafted", "all of them"});
+  }
+  const auto plain = std::make_shared<Weights>(checkpoint.folder());
+  reference::expect_invalid([&] { make_kernel_runner(*device_, plain, options); }, {"mtp.0"});
+  reference::expect_invalid([&] { make_reference_runner(plain, options); }, {"mtp.0"});
+}
+
+// Token by token what decoding without drafts gives.
+TEST_P(BatchKernelTest, DraftsChangeNoToken) {
+  const RandomCheckpoint checkpoint({.vocab = 16, .ratios = {4, 128}, .drafts = 1});
+  const auto weights = with_draft(checkpoint);
+  auto requests = some_requests(is_simulator() ? 3 : 20, is_simulator() ? 6 : 200, 16);
+  for (BatchRequest& request : requests) {
+    request.max_tokens = is_simulator() ? 12 : 60;
+    request.ends.clear();
+  }
+  const std::int64_t most = is_simulator() ? 32 : 512;
+  const auto plain = make_kernel_runner(*device_, weights, {.max_tokens = most});
+  const std::vector<Result> expected = alone(*plain, requests);
+  const auto runner =
+      make_kernel_runner(*device_, weights, {.max_tokens = most, .has_draft = true});
+  BatchEngine engine(*runner, {.sequences = 3, .has_draft = true});
+  for (const BatchRequest& request : requests) engine.add(request);
+  auto results = run_all(engine);
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    EXPECT_EQ(results[static_cast<std::int64_t>(i)].tokens, expected[i].tokens) << i;
+  EXPECT_GT(engine.counts().accepted, 0);
 }
 
 TEST_P(BatchKernelTest, SequencesNeedRoom) {

@@ -24,6 +24,7 @@ struct CheckpointSizes {
                index_topk = 4, experts = 2, topk = 2, inter = 128, vocab = 32, hash_layers = 1,
                window = 128;
   std::vector<int> ratios = {0, 4, 128};
+  std::int64_t drafts = 0;
 };
 
 class RandomCheckpoint {
@@ -49,7 +50,8 @@ class RandomCheckpoint {
 "hidden_size": {}, "num_hidden_layers": {}, "num_attention_heads": {}, "num_key_value_heads": 1,
 "head_dim": 512, "qk_rope_head_dim": 64, "q_lora_rank": {}, "o_groups": {}, "o_lora_rank": {},
 "sliding_window": {}, "compress_ratios": [{}], "index_n_heads": {}, "index_head_dim": 128,
-"index_topk": {}, "n_routed_experts": {}, "num_experts_per_tok": {}, "n_shared_experts": 1,
+"index_topk": {}, "num_nextn_predict_layers": {},
+"n_routed_experts": {}, "num_experts_per_tok": {}, "n_shared_experts": 1,
 "moe_intermediate_size": {}, "num_hash_layers": {}, "routed_scaling_factor": 1.5,
 "scoring_func": "sqrtsoftplus", "topk_method": "noaux_tc", "norm_topk_prob": true,
 "swiglu_limit": 10.0, "hidden_act": "silu", "hc_mult": 4, "hc_sinkhorn_iters": 20,
@@ -59,8 +61,8 @@ class RandomCheckpoint {
 "original_max_position_embeddings": 65536, "beta_fast": 32, "beta_slow": 1}},
 "attention_bias": false, "torch_dtype": "bfloat16"}})",
         s.hidden, s.ratios.size(), s.heads, s.q_rank, s.groups, s.o_rank, s.window,
-        fmt::join(s.ratios, ", "), s.index_heads, s.index_topk, s.experts, s.topk, s.inter,
-        s.hash_layers, s.vocab);
+        fmt::join(s.ratios, ", "), s.index_heads, s.index_topk, s.drafts, s.experts, s.topk,
+        s.inter, s.hash_layers, s.vocab);
   }
 
   // Uniform with a standard deviation of `scale`.
@@ -138,21 +140,32 @@ class RandomCheckpoint {
     expert(name + "shared_experts.");
   }
 
+  void layer(const std::string& name, int ratio, bool is_hash) {
+    const CheckpointSizes& s = sizes_;
+    norm(name + "attn_norm", s.hidden);
+    norm(name + "ffn_norm", s.hidden);
+    hyper(name + "hc_attn", 24, 3);
+    hyper(name + "hc_ffn", 24, 3);
+    attention(name + "attn.", ratio);
+    experts(name + "ffn.", is_hash);
+  }
+  void draft(const std::string& name) {
+    layer(name, 0, false);
+    for (const char* part : {"e_proj", "h_proj"}) matrix(name + part, sizes_.hidden, sizes_.hidden);
+    for (const char* part : {"enorm", "hnorm", "norm"}) norm(name + part, sizes_.hidden);
+    hyper(name + "hc_head", 4, 1);
+  }
+
   void write_weights() {
     const CheckpointSizes& s = sizes_;
     draw("embed.weight", DType::kBF16, {s.vocab, s.hidden}, 1);
     matrix("head", s.vocab, s.hidden);
     norm("norm", s.hidden);
     hyper("hc_head", 4, 1);
-    for (std::size_t i = 0; i < s.ratios.size(); ++i) {
-      const std::string name = fmt::format("layers.{}.", i);
-      norm(name + "attn_norm", s.hidden);
-      norm(name + "ffn_norm", s.hidden);
-      hyper(name + "hc_attn", 24, 3);
-      hyper(name + "hc_ffn", 24, 3);
-      attention(name + "attn.", s.ratios[i]);
-      experts(name + "ffn.", static_cast<std::int64_t>(i) < s.hash_layers);
-    }
+    for (std::size_t i = 0; i < s.ratios.size(); ++i)
+      layer(fmt::format("layers.{}.", i), s.ratios[i],
+            static_cast<std::int64_t>(i) < s.hash_layers);
+    for (std::int64_t i = 0; i < s.drafts; ++i) draft(fmt::format("mtp.{}.", i));
     std::map<std::string, ConstTensorView> views;
     for (const auto& [name, tensor] : tensors_)
       views[name] = contiguous_view(static_cast<const void*>(tensor.bytes.data()), tensor.dtype,

@@ -121,8 +121,15 @@ json to_json(const std::vector<Prompt>& prompts, const model::GenerateResult& re
                 {"seconds", seconds},
                 {"tokens_per_second", per_second(tokens, seconds)}};
   };
+  const auto drafted = static_cast<double>(std::max<std::int64_t>(counts.drafted, 1));
+  const auto accepted = static_cast<double>(counts.accepted);
   return {{"sequences", sequences},
           {"steps", counts.steps},
+          {"drafts",
+           {{"drafted", counts.drafted},
+            {"accepted", counts.accepted},
+            {"acceptance", accepted / drafted},
+            {"tokens_per_step", 1 + accepted / drafted}}},
           {"prefill", rate(counts.prompt_tokens, counts.prefill_s)},
           {"decode", rate(counts.decode_tokens, counts.decode_s)},
           {"total",
@@ -179,6 +186,12 @@ void print_rates(const json& report, const Style& style) {
                        part["tokens"].get<std::int64_t>(), part["seconds"].get<double>(),
                        part["tokens_per_second"].get<double>());
   };
+  const json& drafts = report["drafts"];
+  if (drafts["drafted"] > 0)
+    print(style.faint(fmt::format("drafts {} of {} right, {:.3g} tokens a step of a sequence\n",
+                                  drafts["accepted"].get<std::int64_t>(),
+                                  drafts["drafted"].get<std::int64_t>(),
+                                  drafts["tokens_per_step"].get<double>())));
   print(style.faint(fmt::format("{}; {}; {}\n{}\n", line("prefill"), line("decode"), line("total"),
                                 report["runner"].get<std::string>())));
 }
@@ -205,6 +218,7 @@ void run_prompts(const GenerateArgs& args, Context& context) {
   model::RunnerOptions room = runner_options(args.model, max_tokens);
   room.cache_tokens = args.cache_tokens;
   room.step_tokens = args.step_tokens;
+  room.has_draft = args.options.has_draft;
   const auto runner = make_rank_runner(args.ranks, args.model, context, room, options.sequences);
   if (!args.ignores_end) options.ends = end_tokens(model_config(args.model), tokenizer);
   // What random weights say is no text.
@@ -246,6 +260,13 @@ void add_batch_options(CLI::App& command, GenerateArgs& args) {
       ->check(quiet(CLI::Range(std::int64_t{1}, model::kMostStepTokens)))
       ->type_name("N")
       ->capture_default_str();
+}
+
+void add_draft_option(CLI::App& command, GenerateArgs& args) {
+  command.add_flag(
+      "--draft", args.options.has_draft,
+      "speculative decoding: the checkpoint's draft layer guesses a token, and the next "
+      "step checks it; the text stays the same");
 }
 
 void add_sampling_options(CLI::App& command, GenerateArgs& args) {
@@ -301,6 +322,7 @@ void add_generate(CLI::App& app, Context& context) {
   add_model_options(*command, args->model);
   add_rank_options(*command, args->ranks);
   add_batch_options(*command, *args);
+  add_draft_option(*command, *args);
   add_sampling_options(*command, *args);
   command->add_flag("--quiet,-q", args->is_quiet, "the text alone, no rates");
   add_trace_options(*command, args->trace);

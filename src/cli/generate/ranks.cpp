@@ -260,7 +260,8 @@ std::unique_ptr<model::Runner> make_rank_runner(const RankArgs& args, const Mode
         simulated, thread_weights(args, model, simulated, options, sequences), options);
   }
   if (!is_reference(context.device)) require_room(Device::open(device), model, options, sequences);
-  return make_runner(context.device, open_weights(model), options, sequences);
+  return make_runner(context.device, open_weights(model, {}, options.has_draft), options,
+                     sequences);
 }
 
 void run_ranks(const RankArgs& args, const ModelArgs& model, const Context& context,

@@ -86,13 +86,15 @@ model::Config model_config(const ModelArgs& args) {
   return model::synthetic_config(args.synthetic, args.layers);
 }
 
-std::shared_ptr<const model::Weights> open_weights(const ModelArgs& args,
-                                                   const model::Share& share) {
+std::shared_ptr<const model::Weights> open_weights(const ModelArgs& args, const model::Share& share,
+                                                   bool has_drafts) {
   if (!args.synthetic.empty())
-    return model::synthetic_weights({.config = model_config(args), .share = share});
+    return model::synthetic_weights(
+        {.config = model_config(args), .share = share, .has_drafts = has_drafts});
   const auto experts = model::expert_format_by_name(args.experts).value();
   return std::make_shared<model::Weights>(
-      args.folder, model::WeightsOptions{.experts = experts, .share = share});
+      args.folder,
+      model::WeightsOptions{.experts = experts, .share = share, .has_drafts = has_drafts});
 }
 
 Tokenizer open_tokenizer(const ModelArgs& args, const model::Config& config) {
@@ -183,8 +185,10 @@ bool is_divided(const model::Share& share) {
 void require_memory(const Device& device, const std::string& source, model::StepShape step) {
   if (is_divided(step.share)) step.sequences = rank_range(step.share, step.sequences).count + 1;
   step.tokens = std::min(step.options.step_tokens, step.sequences * step.options.max_tokens);
-  const std::string problem = model::memory_problem(
-      device, {.step = std::move(step)}, static_cast<std::int64_t>(device.memory_bytes()));
+  const bool has_draft = step.options.has_draft;
+  const std::string problem =
+      model::memory_problem(device, {.step = std::move(step), .has_drafts = has_draft},
+                            static_cast<std::int64_t>(device.memory_bytes()));
   require(problem.empty(), ErrorKind::kOutOfMemory, "{}: {}", source, problem);
 }
 

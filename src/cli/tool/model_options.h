@@ -37,7 +37,8 @@ void require_room(const Device& device, const ModelArgs& args, const model::Runn
                   std::int64_t sequences, const model::Share& share = {});
 /// All weights, or those of a rank.
 std::shared_ptr<const model::Weights> open_weights(const ModelArgs& args,
-                                                   const model::Share& share = {});
+                                                   const model::Share& share = {},
+                                                   bool has_drafts = false);
 
 /// The tokenizer.json of the model's folder; without one, bytes for a model of 256 tokens.
 /// Errors   as Tokenizer::open; InvalidArgument if it has not as many tokens as the model, or if

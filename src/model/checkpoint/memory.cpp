@@ -189,6 +189,7 @@ MemoryUse weight_memory(const MemoryRequest& request) {
 
 std::int64_t cache_memory(const StepShape& shape) {
   std::int64_t bytes = 0;
+  if (shape.options.has_draft) bytes += layer_cache_bytes(shape, LayerKind::kWindow);
   for (const LayerKind kind : {LayerKind::kWindow, LayerKind::kCsa, LayerKind::kHca})
     bytes += std::ranges::count(shape.config.layers, kind) * layer_cache_bytes(shape, kind);
   return bytes;

@@ -27,22 +27,33 @@ class ReferenceRunner final : public Runner {
   void take_back(std::int64_t sequence, std::int64_t tokens) override;
   Logits run(std::span<const std::vector<std::int32_t>> tokens,
              std::span<const std::int64_t> logit_rows) override;
+  Logits draft(std::span<const std::vector<std::int32_t>> next,
+               std::span<const std::int64_t> logit_rows) override;
 
  private:
   struct Sequence {
     std::int64_t length = 0;
-    std::vector<LayerMemory64> layers;
+    std::vector<LayerMemory64> layers;  // the draft layer last
+    Doubles streams;                    // of the last tokens, where there is a draft layer
   };
 
   Sequence empty_sequence() const;
   Doubles run_sequence(const std::vector<std::int32_t>& tokens, Sequence& sequence, Stages& stages,
                        std::int64_t logit_rows);
-  void run_layer(std::int64_t layer, const std::vector<std::int32_t>& tokens, Sequence& sequence,
-                 const Stages& stages, Doubles& streams);
   Doubles feed_forward(std::int64_t layer, const std::vector<std::int32_t>& tokens,
                        std::span<const double> x, const Stages& stages);
+  Doubles draft_sequence(const std::vector<std::int32_t>& next, std::int64_t first,
+                         Sequence& sequence, std::int64_t logit_rows);
+  Doubles draft_streams(const std::vector<std::int32_t>& next, std::int64_t first,
+                        std::span<const double> streams) const;
   Doubles final_logits(std::span<const double> streams, std::int64_t tokens, const Stages& stages,
-                       std::int64_t logit_rows);
+                       const Hyper64& head, const Doubles& norm, std::int64_t logit_rows);
+  // The draft layer stands behind the others.
+  const Layer64& layer_weights(std::int64_t layer) const {
+    return layer < config().num_layers() ? weights_.layers[layer] : weights_.drafts[0].layer;
+  }
+  void run_layer(std::int64_t layer, const std::vector<std::int32_t>& tokens, std::int64_t first,
+                 Sequence& sequence, const Stages& stages, Doubles& streams);
   reference::HyperParams hyper_params(std::int64_t tokens) const;
   reference::HyperMix mix(std::span<const double> streams, std::int64_t tokens,
                           const Hyper64& weights) const;
@@ -65,6 +76,11 @@ ReferenceRunner::ReferenceRunner(std::shared_ptr<const Weights> weights,
       book_(source_->config(), options) {
   for (std::int64_t i = 0; i < config().num_layers(); ++i)
     attention_.emplace_back(config(), options_, config().kind(i), weights_.layers[i], rows_);
+  if (!options_.has_draft) return;
+  require(!weights_.drafts.empty(), ErrorKind::kInvalidArgument,
+          "model: has_draft, but the weights have no draft layer; expected a checkpoint with mtp.0 "
+          "opened with WeightsOptions::has_drafts");
+  attention_.emplace_back(config(), options_, LayerKind::kWindow, weights_.drafts[0].layer, rows_);
 }
 
 std::string ReferenceRunner::description() const {
@@ -85,6 +101,7 @@ void ReferenceRunner::start(std::int64_t num_sequences) {
 ReferenceRunner::Sequence ReferenceRunner::empty_sequence() const {
   Sequence sequence;
   for (const LayerKind kind : config().layers) sequence.layers.emplace_back(config(), kind);
+  if (options_.has_draft) sequence.layers.emplace_back(config(), LayerKind::kWindow);
   return sequence;
 }
 
@@ -100,9 +117,12 @@ void ReferenceRunner::end(std::int64_t sequence) {
 }
 
 void ReferenceRunner::take_back(std::int64_t sequence, std::int64_t tokens) {
+  const std::int64_t drafted = book_[sequence].drafted;
   book_.take_back(sequence, tokens);
-  sequences_[sequence].length -= tokens;
-  for (LayerMemory64& layer : sequences_[sequence].layers) layer.take_back(tokens);
+  Sequence& from = sequences_[sequence];
+  from.length -= tokens;
+  for (std::int64_t i = 0; i < config().num_layers(); ++i) from.layers[i].take_back(tokens);
+  if (options_.has_draft) from.layers.back().take_back(drafted - book_[sequence].drafted);
 }
 
 Logits ReferenceRunner::run(std::span<const std::vector<std::int32_t>> tokens,
@@ -131,12 +151,66 @@ Doubles ReferenceRunner::run_sequence(const std::vector<std::int32_t>& tokens, S
   }
   for (std::int64_t i = 0; i < config().num_layers(); ++i) {
     stages.set_layer(i);
-    run_layer(i, tokens, sequence, stages, streams);
+    run_layer(i, tokens, sequence.length, sequence, stages, streams);
   }
   stages.set_layer(-1);
   const auto count = static_cast<std::int64_t>(tokens.size());
   sequence.length += count;
-  return final_logits(streams, count, stages, logit_rows);
+  if (options_.has_draft) sequence.streams = streams;
+  return final_logits(streams, count, stages, weights_.hc_head, weights_.norm, logit_rows);
+}
+
+Logits ReferenceRunner::draft(std::span<const std::vector<std::int32_t>> next,
+                              std::span<const std::int64_t> logit_rows) {
+  if (!options_.has_draft) return Runner::draft(next, logit_rows);
+  book_.check_draft(next, logit_rows);
+  Logits logits;
+  logits.vocab = config().vocab;
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    if (next[i].empty()) continue;
+    const std::int64_t first = book_[static_cast<std::int64_t>(i)].before;
+    const Doubles values = draft_sequence(next[i], first, sequences_[i], logit_rows[i]);
+    logits.values.insert(logits.values.end(), values.begin(), values.end());
+  }
+  book_.append_drafted(next);
+  return logits;
+}
+
+Doubles ReferenceRunner::draft_sequence(const std::vector<std::int32_t>& next, std::int64_t first,
+                                        Sequence& sequence, std::int64_t logit_rows) {
+  const Draft64& draft = weights_.drafts[0];
+  const StageSink nobody;
+  const Stages stages(nobody, 0, first);
+  Doubles streams = draft_streams(next, first, sequence.streams);
+  run_layer(config().num_layers(), next, first, sequence, stages, streams);
+  return final_logits(streams, static_cast<std::int64_t>(next.size()), stages, draft.hc_head,
+                      draft.norm, logit_rows);
+}
+
+Doubles ReferenceRunner::draft_streams(const std::vector<std::int32_t>& next, std::int64_t first,
+                                       std::span<const double> streams) const {
+  const Draft64& draft = weights_.drafts[0];
+  const auto count = static_cast<std::int64_t>(next.size());
+  const std::int64_t n = config().streams, hidden = config().hidden;
+  Doubles embedded;
+  for (std::int64_t t = 0; t < count; ++t) {
+    const auto row = weights_.embed.begin() + next[t] * hidden;
+    if (first + t == 0) {
+      embedded.insert(embedded.end(), hidden, 0.0);
+    } else {
+      embedded.insert(embedded.end(), row, row + hidden);
+    }
+  }
+  embedded = reference::rms_norm({count, hidden, config().norm_eps}, embedded, draft.enorm);
+  const Doubles of_token = rows_.linear(embedded, draft.e_proj, count);
+  const Doubles normed =
+      reference::rms_norm({count * n, hidden, config().norm_eps},
+                          Rows::part(streams, n * hidden, 0, count), draft.hnorm);
+  Doubles sum = rows_.linear(normed, draft.h_proj, count * n);
+  for (std::int64_t row = 0; row < count * n; ++row)
+    for (std::int64_t c = 0; c < hidden; ++c)
+      sum[row * hidden + c] += of_token[row / n * hidden + c];
+  return sum;
 }
 
 reference::HyperParams ReferenceRunner::hyper_params(std::int64_t tokens) const {
@@ -176,8 +250,9 @@ Doubles joined(const reference::HyperMix& mix, std::int64_t tokens, std::int64_t
 }
 
 void ReferenceRunner::run_layer(std::int64_t layer, const std::vector<std::int32_t>& tokens,
-                                Sequence& sequence, const Stages& stages, Doubles& streams) {
-  const Layer64& weights = weights_.layers[layer];
+                                std::int64_t first, Sequence& sequence, const Stages& stages,
+                                Doubles& streams) {
+  const Layer64& weights = layer_weights(layer);
   const auto count = static_cast<std::int64_t>(tokens.size());
   const std::int64_t n = config().streams, hidden = config().hidden;
   const auto around = [&](const char* name, const Hyper64& hyper, const Doubles& norm,
@@ -190,7 +265,7 @@ void ReferenceRunner::run_layer(std::int64_t layer, const std::vector<std::int32
     streams = reference::hyper_post(hyper_params(count), streams, sub_layer(in), weight);
   };
   around("attn", weights.hc_attn, weights.attn_norm, [&](const Doubles& in) {
-    return attention_[layer].run(in, sequence.length, sequence.layers[layer], stages);
+    return attention_[layer].run(in, first, sequence.layers[layer], stages);
   });
   stages.tokens("streams_mid", streams, {n, hidden});
   around("ffn", weights.hc_ffn, weights.ffn_norm,
@@ -200,7 +275,7 @@ void ReferenceRunner::run_layer(std::int64_t layer, const std::vector<std::int32
 
 Doubles ReferenceRunner::feed_forward(std::int64_t layer, const std::vector<std::int32_t>& tokens,
                                       std::span<const double> x, const Stages& stages) {
-  const Layer64& weights = weights_.layers[layer];
+  const Layer64& weights = layer_weights(layer);
   const Config& c = config();
   const auto count = static_cast<std::int64_t>(tokens.size());
   const Doubles logits = rows_.linear(x, weights.gate, count);
@@ -238,14 +313,15 @@ Doubles ReferenceRunner::feed_forward(std::int64_t layer, const std::vector<std:
 }
 
 Doubles ReferenceRunner::final_logits(std::span<const double> streams, std::int64_t tokens,
-                                      const Stages& stages, std::int64_t logit_rows) {
+                                      const Stages& stages, const Hyper64& head,
+                                      const Doubles& norm, std::int64_t logit_rows) {
   const Config& c = config();
   const auto params = hyper_params(tokens);
-  const Doubles weights = reference::hyper_head_mix(params, streams, weights_.hc_head.fn,
-                                                    weights_.hc_head.base, weights_.hc_head.scale);
+  const Doubles weights =
+      reference::hyper_head_mix(params, streams, head.fn, head.base, head.scale);
   stages.tokens("head_mix", weights, {c.streams});
   const Doubles y = reference::hyper_pre(params, streams, weights);
-  const Doubles last = reference::rms_norm({tokens, c.hidden, c.norm_eps}, y, weights_.norm);
+  const Doubles last = reference::rms_norm({tokens, c.hidden, c.norm_eps}, y, norm);
   stages.tokens("final_norm", last, {c.hidden});
   const std::int64_t rows = stages.is_on() ? tokens : logit_rows;
   if (rows == 0) return {};

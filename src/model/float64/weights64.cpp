@@ -52,6 +52,17 @@ void set_ffn(const FfnWeights& from, Layer64& to) {
   to.shared_down = doubles(from.shared->down);
 }
 
+Layer64 layer(const LayerWeights& from) {
+  Layer64 to;
+  to.attn_norm = doubles(from.attn_norm);
+  to.ffn_norm = doubles(from.ffn_norm);
+  to.hc_attn = hyper(from.hc_attn);
+  to.hc_ffn = hyper(from.hc_ffn);
+  set_attention(from.attn, to);
+  set_ffn(from.ffn, to);
+  return to;
+}
+
 }  // namespace
 
 Weights64 to_doubles(const Weights& weights) {
@@ -59,17 +70,13 @@ Weights64 to_doubles(const Weights& weights) {
                       doubles(weights.head),
                       doubles(weights.norm),
                       hyper(weights.hc_head),
+                      {},
                       {}};
-  for (const LayerWeights& from : weights.layers) {
-    Layer64 to;
-    to.attn_norm = doubles(from.attn_norm);
-    to.ffn_norm = doubles(from.ffn_norm);
-    to.hc_attn = hyper(from.hc_attn);
-    to.hc_ffn = hyper(from.hc_ffn);
-    set_attention(from.attn, to);
-    set_ffn(from.ffn, to);
-    result.layers.push_back(std::move(to));
-  }
+  for (const LayerWeights& from : weights.layers) result.layers.push_back(layer(from));
+  for (const DraftWeights& from : weights.drafts)
+    result.drafts.push_back({layer(from.layer), doubles(from.e_proj), doubles(from.h_proj),
+                             doubles(from.enorm), doubles(from.hnorm), doubles(from.norm),
+                             hyper(from.hc_head)});
   return result;
 }
 

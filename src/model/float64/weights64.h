@@ -34,10 +34,18 @@ struct Layer64 {
   Doubles expert_gate, expert_up, expert_down, shared_gate, shared_up, shared_down;
 };
 
+/// Members as in DraftWeights.
+struct Draft64 {
+  Layer64 layer;
+  Doubles e_proj, h_proj, enorm, hnorm, norm;
+  Hyper64 hc_head;
+};
+
 struct Weights64 {
   Doubles embed, head, norm;
   Hyper64 hc_head;
   std::vector<Layer64> layers;
+  std::vector<Draft64> drafts;
 };
 
 Weights64 to_doubles(const Weights& weights);

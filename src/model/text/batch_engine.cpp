@@ -26,7 +26,12 @@ BatchEngine::BatchEngine(Runner& runner, const BatchOptions& options)
           "batch: sequences = {}, step_tokens = {}, prefill_chunk = {}; expected at least 1, 0 and "
           "1",
           options.sequences, options.step_tokens, options.prefill_chunk);
+  require(!options.has_draft || limits_.has_draft, kBadBatch,
+          "batch: has_draft, but the runner has no draft layer; expected RunnerOptions::has_draft");
   if (options_.step_tokens == 0) options_.step_tokens = limits_.step_tokens;
+  // Drafts follow one step of the runner.
+  if (options_.has_draft)
+    options_.step_tokens = std::min(options_.step_tokens, limits_.step_tokens);
   runner_.start(options.sequences);
   for (std::int64_t i = 0; i < options.sequences; ++i) runner_.end(i);
   sequences_.resize(static_cast<std::size_t>(options.sequences));
@@ -123,13 +128,17 @@ std::vector<std::vector<std::int32_t>> BatchEngine::next_tokens() const {
   };
   for (const std::size_t slot : slots)
     if (sequences_[slot].is_decoding()) give(slot, 1);
+  for (const std::size_t slot : slots) {
+    if (!sequences_[slot].guess || tokens[slot].empty() || room == 0) continue;
+    tokens[slot].push_back(*sequences_[slot].guess);
+    --room;
+  }
   for (const std::size_t slot : slots)
     if (!sequences_[slot].is_decoding()) give(slot, options_.prefill_chunk);
   return tokens;
 }
 
-BatchEvent BatchEngine::take(Sequence& sequence, std::span<const double> logits) {
-  BatchEvent event = {.request = sequence.request};
+void BatchEngine::take(Sequence& sequence, std::span<const double> logits, BatchEvent& event) {
   if (std::ssize(sequence.tokens) < sequence.most_tokens) {
     const std::int32_t token = sequence.sampler->next(logits);
     sequence.tokens.push_back(token);
@@ -139,7 +148,6 @@ BatchEvent BatchEngine::take(Sequence& sequence, std::span<const double> logits)
   }
   if (!event.finish && std::ssize(sequence.tokens) == sequence.most_tokens)
     event.finish = FinishReason::kLength;
-  return event;
 }
 
 std::vector<BatchEvent> BatchEngine::step() {
@@ -147,31 +155,72 @@ std::vector<BatchEvent> BatchEngine::step() {
   if (num_running_ == 0) return {};
   const auto start = std::chrono::steady_clock::now();
   const auto tokens = next_tokens();
-  std::vector<std::int64_t> rows;
+  std::vector<std::int64_t> rows, before;
   std::int64_t prompt_tokens = 0;
   for (std::size_t slot = 0; slot < tokens.size(); ++slot) {
     const Sequence& sequence = sequences_[slot];
     const std::int64_t count = std::ssize(tokens[slot]);
+    const std::int64_t left = std::ssize(sequence.tokens) - sequence.done;
     if (!sequence.is_decoding()) prompt_tokens += count;
-    const bool is_whole = sequence.done + count == std::ssize(sequence.tokens);
-    rows.push_back(count > 0 && is_whole ? 1 : 0);
+    before.push_back(sequence.done);
+    rows.push_back(count >= left ? std::min(count, count - left + 1) : 0);
   }
   const Logits logits = runner_.run(tokens, rows);
   std::vector<BatchEvent> events;
-  std::int64_t row = 0;
+  std::int64_t row = 0, new_tokens = 0;
   for (std::size_t slot = 0; slot < tokens.size(); ++slot) {
-    sequences_[slot].done += std::ssize(tokens[slot]);
+    Sequence& sequence = sequences_[slot];
+    const bool has_guess = rows[slot] == 2;
+    sequence.done += std::ssize(tokens[slot]) - (has_guess ? 1 : 0);
     if (rows[slot] == 0) continue;
-    events.push_back(take(sequences_[slot], logits.row(row++)));
-    if (events.back().finish) free(slot);
+    BatchEvent& event = events.emplace_back(BatchEvent{.request = sequence.request});
+    take(sequence, logits.row(row), event);
+    if (has_guess) {
+      const bool is_right = sequence.tokens.back() == tokens[slot].back();
+      ++counts_.drafted;
+      if (is_right) ++counts_.accepted, ++sequence.done;
+      if (is_right && !event.finish) take(sequence, logits.row(row + 1), event);
+      if (!is_right) runner_.take_back(static_cast<std::int64_t>(slot), 1);
+    }
+    row += rows[slot];
+    new_tokens += std::ssize(event.tokens);
+    if (event.finish) free(slot);
   }
+  if (options_.has_draft) draft(before);
   std::ranges::sort(events, {}, &BatchEvent::request);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   ++counts_.steps;
   counts_.prompt_tokens += prompt_tokens;
   (prompt_tokens > 0 ? counts_.prefill_s : counts_.decode_s) += seconds.count();
-  if (prompt_tokens == 0) counts_.decode_tokens += std::ssize(events);
+  if (prompt_tokens == 0) counts_.decode_tokens += new_tokens;
   return events;
+}
+
+// The layer sees every token with the one behind it; what it says is of use from the prompt's last
+// token on, as long as a step can give two tokens.
+void BatchEngine::draft(const std::vector<std::int64_t>& before) {
+  std::vector<std::vector<std::int32_t>> next(sequences_.size());
+  std::vector<std::int64_t> rows(sequences_.size(), 0);
+  bool is_needed = false;
+  for (std::size_t slot = 0; slot < sequences_.size(); ++slot) {
+    Sequence& sequence = sequences_[slot];
+    if (sequence.is_free() || sequence.done == before[slot]) continue;
+    sequence.guess.reset();
+    if (std::ssize(sequence.tokens) + 2 > sequence.most_tokens) continue;
+    const auto first = sequence.tokens.begin() + before[slot] + 1;
+    next[slot].assign(first, first + (sequence.done - before[slot]));
+    rows[slot] = sequence.is_decoding() ? 1 : 0;
+    is_needed = true;
+  }
+  if (!is_needed) return;
+  const Logits logits = runner_.draft(next, rows);
+  std::int64_t row = 0;
+  for (std::size_t slot = 0; slot < sequences_.size(); ++slot) {
+    if (rows[slot] == 0) continue;
+    const auto of_slot = logits.row(row++);
+    const auto best = std::ranges::max_element(of_slot);
+    sequences_[slot].guess = static_cast<std::int32_t>(best - of_slot.begin());
+  }
 }
 
 }  // namespace tilewright::model

@@ -17,6 +17,8 @@ struct BatchOptions {
   /// The most tokens of a step, of all sequences; 0: as many as a step of the runner takes.
   std::int64_t step_tokens = 0;
   std::int64_t prefill_chunk = kMostStepTokens;  ///< prompt tokens of a sequence in one step
+  /// Speculative decoding: the draft layer guesses a token, and the next step takes it along.
+  bool has_draft = false;
 };
 
 struct BatchRequest {
@@ -45,6 +47,8 @@ struct BatchCounts {
   std::int64_t prompt_tokens = 0;  ///< that went through the model
   std::int64_t new_tokens = 0;
   std::int64_t decode_tokens = 0;  ///< new ones of steps without prompt tokens
+  std::int64_t drafted = 0;        ///< tokens that the draft layer guessed and a step took along
+  std::int64_t accepted = 0;       ///< of these, those that were right
   /// Of steps with prompt tokens, and of the others.
   double prefill_s = 0, decode_s = 0;
 };
@@ -59,13 +63,18 @@ struct BatchCounts {
 ///     while (!engine.is_idle())
 ///       for (const BatchEvent& event : engine.step()) ...   // and add() whenever one comes
 ///
+/// Drafts   a step with a guessed token gives logits after the last token and after the guess. The
+///          sampler draws from the first as ever; if it draws the guess, it draws from the second,
+///          too, else the guess is taken back. So tokens are those without drafts, whatever the
+///          temperature
 /// Numbers  a sequence gets the tokens that it would get alone; logits have the same bits where the
 ///          runner's sums do not depend on what else is in a step (the float64 runner)
 /// Thread   one call at a time
 class BatchEngine {
  public:
   /// Starts the runner anew; nobody else uses it then.
-  /// Errors   InvalidArgument for numbers below 1; as Runner::start()
+  /// Errors   InvalidArgument for numbers below 1, or drafts of a runner without them; as
+  ///          Runner::start()
   BatchEngine(Runner& runner, const BatchOptions& options);
 
   /// Its number, from 0.
@@ -93,6 +102,7 @@ class BatchEngine {
     std::int64_t done = 0;  // tokens that the runner has
     std::vector<std::int32_t> ends = {};
     std::optional<Sampler> sampler = {};
+    std::optional<std::int32_t> guess = {};  // of the token behind the last
 
     bool is_free() const { return request < 0; }
     bool is_decoding() const { return done >= prompt_tokens; }
@@ -106,7 +116,8 @@ class BatchEngine {
   void admit();
   std::vector<std::size_t> in_order() const;
   std::vector<std::vector<std::int32_t>> next_tokens() const;
-  BatchEvent take(Sequence& sequence, std::span<const double> logits);
+  void take(Sequence& sequence, std::span<const double> logits, BatchEvent& event);
+  void draft(const std::vector<std::int64_t>& before);
   void free(std::size_t slot);
 
   Runner& runner_;

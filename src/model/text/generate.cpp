@@ -65,7 +65,8 @@ GenerateResult generate(Runner& runner, std::span<const Tokens> prompts,
   BatchEngine engine(runner,
                      {.sequences = options.sequences > 0 ? options.sequences : std::ssize(prompts),
                       .step_tokens = options.step_tokens,
-                      .prefill_chunk = options.prefill_chunk});
+                      .prefill_chunk = options.prefill_chunk,
+                      .has_draft = options.has_draft});
   for (std::size_t i = 0; i < prompts.size(); ++i)
     engine.add({.prompt = prompts[i],
                 .max_tokens = options.max_tokens,

@@ -20,6 +20,7 @@ struct GenerateOptions {
   std::int64_t prefill_chunk = 512;  ///< prompt tokens of a sequence in one step
   std::int64_t step_tokens = 0;      ///< as BatchOptions
   std::int64_t sequences = 0;        ///< the most at the same time; 0: all prompts
+  bool has_draft = false;            ///< as BatchOptions
 };
 
 struct GenerateResult {
