@@ -1429,6 +1429,73 @@ TW_API tw_status tw_token_stream_finish(tw_token_stream* stream, const char** te
                                         size_t* text_bytes);
 
 /* ----------------------------------------------------------------------------------------------
+ * Language models
+ */
+
+/* Why a prompt's continuation is at its end. */
+typedef enum tw_llm_finish {
+  TW_LLM_FINISH_NONE = 0, /* it goes on */
+  TW_LLM_FINISH_END = 1, /* the token ends a text */
+  TW_LLM_FINISH_LENGTH = 2 /* max_tokens, or the model's room */
+} tw_llm_finish;
+
+/* NULL stands for what is written first. */
+typedef struct tw_llm_options {
+  size_t struct_bytes;
+  const char* device; /* as tw_device_open; "reference": the model in float64, without a device */
+  const char* kv; /* rows of caches: "fp8", "bf16", "nvfp4"; "exact": reference alone */
+  const char* index; /* keys of the indexer: "mxfp4", "fp8"; "bf16": reference alone */
+  /* routed ones: "stored", "bf16", "fp8", "mxfp4", "nvfp4", converted if need be */
+  const char* experts;
+  int64_t max_tokens; /* of a sequence, prompt and continuation together; default 4096 */
+  int64_t sequences; /* the most that run at the same time; default 16 */
+  int64_t cache_tokens; /* of all that run; 0: max_tokens for each */
+  int64_t step_tokens; /* of all in one step, up to 2048; default 256 */
+  int32_t has_draft; /* 1: speculative decoding with the checkpoint's draft layer */
+  int32_t reserved;
+} tw_llm_options;
+
+typedef struct tw_llm_sampling {
+  size_t struct_bytes;
+  double temperature; /* 0: the likeliest token */
+  int64_t top_k; /* only so many of the likeliest; 0: all */
+  double top_p; /* of these the likeliest whose probabilities reach this sum; default 1 */
+  uint64_t seed; /* prompts with one seed draw differently, by their number */
+  int64_t max_tokens; /* new ones; fewer if the model's room ends; default 64 */
+  int32_t ignores_end; /* 1: go on behind eos_token_id of config.json */
+  int32_t reserved;
+} tw_llm_sampling;
+
+/* A DeepSeek-V4 model with the caches of some sequences; for one thread at a time. Every step
+ * gives each sequence that runs its next token and takes prompts along, in chunks. A prompt
+ * waits until a sequence is free and the caches have room for it and all its new tokens; those
+ * behind it wait, too. */
+typedef struct tw_llm tw_llm;
+/* Reads the checkpoint in a folder to the device. options: NULL, or made by
+ * tw_llm_options_init(). */
+TW_API tw_status tw_llm_open(const char* folder, const tw_llm_options* options, tw_llm** llm);
+TW_API void tw_llm_destroy(tw_llm* llm);
+/* One line: what runs where, with which formats. Valid as long as the model. */
+TW_API const char* tw_llm_description(const tw_llm* llm);
+TW_API int64_t tw_llm_vocab_size(const tw_llm* llm);
+/* Adds a prompt, which ends with a token of `ends`, too, and gives its number: 0, 1, ...
+ * sampling: NULL, or made by tw_llm_sampling_init(). A prompt that could never run is refused. */
+TW_API tw_status tw_llm_add(tw_llm* llm, const int32_t* prompt, size_t num_prompt,
+                            const tw_llm_sampling* sampling, const int32_t* ends, size_t num_ends,
+                            int64_t* request);
+/* 0 if it has ended, or there never was one. No token of it comes any more. */
+TW_API int tw_llm_cancel(tw_llm* llm, int64_t request);
+/* The next token of any prompt, after a step of the model if none is left of the last one.
+ * finish: one of tw_llm_finish. A request of -1: every prompt has ended. A token of -1: none,
+ * for max_tokens of 0. */
+TW_API tw_status tw_llm_next(tw_llm* llm, int64_t* request, int32_t* token, int32_t* finish);
+/* So far: passes through the model, tokens that it read and wrote, tokens that the draft layer
+ * guessed and a step took along, and those of them that were right. NULL where it is of no
+ * interest. */
+TW_API tw_status tw_llm_counts(const tw_llm* llm, int64_t* steps, int64_t* prompt_tokens,
+                               int64_t* new_tokens, int64_t* drafted, int64_t* accepted);
+
+/* ----------------------------------------------------------------------------------------------
  * tw_NAME_init() of every struct: sizes, then defaults, which the library fills in
  */
 
@@ -1868,6 +1935,20 @@ static inline void tw_chat_message_init(tw_chat_message* given) {
   if (given == NULL) return;
   given->struct_bytes = sizeof *given;
   tw_chat_message_set_defaults(given);
+}
+
+TW_API void tw_llm_options_set_defaults(tw_llm_options* given);
+static inline void tw_llm_options_init(tw_llm_options* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_llm_options_set_defaults(given);
+}
+
+TW_API void tw_llm_sampling_set_defaults(tw_llm_sampling* given);
+static inline void tw_llm_sampling_init(tw_llm_sampling* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_llm_sampling_set_defaults(given);
 }
 
 #ifdef __cplusplus

@@ -1030,6 +1030,37 @@ static const Struct kStruct_tw_chat_message = {
   "ChatMessage", sizeof(tw_chat_message), init_tw_chat_message, kMembers_tw_chat_message,
   COUNT(kMembers_tw_chat_message), names_tw_chat_message, &defaults_tw_chat_message};
 
+static void init_tw_llm_options(void* given) { tw_llm_options_init(given); }
+static const Member kMembers_tw_llm_options[] = {
+  {"device", KIND_TEXT, offsetof(tw_llm_options, device)},
+  {"kv", KIND_TEXT, offsetof(tw_llm_options, kv)},
+  {"index", KIND_TEXT, offsetof(tw_llm_options, index)},
+  {"experts", KIND_TEXT, offsetof(tw_llm_options, experts)},
+  {"max_tokens", KIND_I64, offsetof(tw_llm_options, max_tokens)},
+  {"sequences", KIND_I64, offsetof(tw_llm_options, sequences)},
+  {"cache_tokens", KIND_I64, offsetof(tw_llm_options, cache_tokens)},
+  {"step_tokens", KIND_I64, offsetof(tw_llm_options, step_tokens)},
+  {"has_draft", KIND_FLAG, offsetof(tw_llm_options, has_draft)}};
+static PyObject* names_tw_llm_options[COUNT(kMembers_tw_llm_options)];
+static tw_llm_options defaults_tw_llm_options;
+static const Struct kStruct_tw_llm_options = {
+  "LlmOptions", sizeof(tw_llm_options), init_tw_llm_options, kMembers_tw_llm_options,
+  COUNT(kMembers_tw_llm_options), names_tw_llm_options, &defaults_tw_llm_options};
+
+static void init_tw_llm_sampling(void* given) { tw_llm_sampling_init(given); }
+static const Member kMembers_tw_llm_sampling[] = {
+  {"temperature", KIND_F64, offsetof(tw_llm_sampling, temperature)},
+  {"top_k", KIND_I64, offsetof(tw_llm_sampling, top_k)},
+  {"top_p", KIND_F64, offsetof(tw_llm_sampling, top_p)},
+  {"seed", KIND_U64, offsetof(tw_llm_sampling, seed)},
+  {"max_tokens", KIND_I64, offsetof(tw_llm_sampling, max_tokens)},
+  {"ignores_end", KIND_FLAG, offsetof(tw_llm_sampling, ignores_end)}};
+static PyObject* names_tw_llm_sampling[COUNT(kMembers_tw_llm_sampling)];
+static tw_llm_sampling defaults_tw_llm_sampling;
+static const Struct kStruct_tw_llm_sampling = {
+  "LlmSampling", sizeof(tw_llm_sampling), init_tw_llm_sampling, kMembers_tw_llm_sampling,
+  COUNT(kMembers_tw_llm_sampling), names_tw_llm_sampling, &defaults_tw_llm_sampling};
+
 static tw_status create_tw_linear_weight(const void* given, const void* problem, void** handle) {
   return tw_linear_weight_prepare(given, problem, (tw_linear_weight**)handle);
 }
@@ -2594,6 +2625,8 @@ const Struct* const kStructs[] = {
   &kStruct_tw_rms_norm_problem,
   &kStruct_tw_rms_norm_arguments,
   &kStruct_tw_chat_message,
+  &kStruct_tw_llm_options,
+  &kStruct_tw_llm_sampling,
   &kStruct_inputs_tw_attention,
   &kStruct_inputs_tw_attention_merge,
   &kStruct_inputs_tw_attention_prepare,

@@ -29,7 +29,8 @@ if _others := [path for path in _core.loaded_libraries() if os.path.dirname(path
 # Found when they are first used: names of modules, and of what stands in them.
 _MODULES = ("bench", "compat", "doctor", "formats", "integrations", "jax", "layout", "numpy", "sim", "testing",
             "torch")
-_NAMES = {"Answer": "_plan", "Layout": "layout", "Plan": "_plan", "Reason": "_reasons", "can_implement": "_plan",
+_NAMES = {"Answer": "_plan", "Completion": "_llm", "LLM": "_llm", "Layout": "layout", "Piece": "_llm",
+          "Plan": "_plan", "Reason": "_reasons", "SamplingParams": "_llm", "can_implement": "_plan",
           "TokenStream": "_tokenizer", "Tokenizer": "_tokenizer", "empty": "_arrays", "simulate": "sim"}
 
 TYPE_CHECKING = False  # as in typing, which takes longer to import than the rest
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
     from . import layout as layout
     from . import sim as sim
     from ._arrays import empty as empty
+    from ._llm import LLM as LLM
+    from ._llm import Completion as Completion
+    from ._llm import Piece as Piece
+    from ._llm import SamplingParams as SamplingParams
     from ._plan import Answer as Answer
     from ._plan import Plan as Plan
     from ._plan import can_implement as can_implement

@@ -8,7 +8,7 @@ HEADERS = {"plan": (), "attention": ("attention", "attention_merge", "attention_
            "linear": ("block_scaled_linear", "linear"), "quantize": ("quantize",), "moe": ("moe",),
            "sparse_attention": ("mask_lists", "sparse_attention"), "cache": ("cache_writer", "compressor"),
            "indexer": ("indexer", "indexer_logits"), "hyper_connection": ("hyper_connection",),
-           "tokenizer": ("tokenizer",)}
+           "tokenizer": ("tokenizer",), "llm": ("llm",)}
 
 CONVERT_BEGIN = """// clang-format off
 // Made by tools/make_c_api.py from tools/c_api; edit that.

@@ -7,7 +7,7 @@ makes of texts with it; and the tokenizer of the bundled model, whose 256 tokens
 The tokenizer is trained here on the held-out text of the bundled model and a few sentences in other scripts.
 Texts are drawn at random from what the patterns tell apart: words, digits of several scripts, Han and kana, marks,
 punctuation, white space, names of added tokens, whole and cut, and any character of Unicode.
-tests/python/tokenizer/tokenizer_test.py draws more of them.
+tests/python/text/tokenizer_test.py draws more of them.
 """
 
 import json

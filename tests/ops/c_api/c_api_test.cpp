@@ -65,6 +65,11 @@ TEST(CApi, ServesACProgramThatTokenizes) {
       << "the line in tokenizer_check.c; " << tw_last_error();
 }
 
+TEST(CApi, ServesACProgramThatWritesTexts) {
+  EXPECT_EQ(check_llm_c_api(TILEWRIGHT_SOURCE_DIR "/examples/models/tiny-dsv4"), 0)
+      << "the line in llm_check.c; " << tw_last_error();
+}
+
 TEST(CApi, EveryThreadHasItsOwnError) {
   tw_device* device = nullptr;
   EXPECT_EQ(tw_device_open("nonsense", &device), TW_INVALID_ARGUMENT);

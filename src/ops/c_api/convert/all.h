@@ -15,3 +15,4 @@
 #include "ops/c_api/convert/indexer.h"
 #include "ops/c_api/convert/hyper_connection.h"
 #include "ops/c_api/convert/tokenizer.h"
+#include "ops/c_api/convert/llm.h"

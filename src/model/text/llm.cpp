@@ -1,0 +1,159 @@
+#include "tilewright/llm.h"
+
+#include "base/error.h"
+#include "model/float64/reference_runner.h"
+#include "model/kernel_runner.h"
+#include "model/text/batch_engine.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace tilewright {
+
+namespace {
+
+template <class Value, std::size_t kCount>
+Value by_name(const std::array<std::pair<std::string_view, Value>, kCount>& names, const char* what,
+              const std::string& name) {
+  std::vector<std::string_view> known;
+  for (const auto& [word, value] : names) {
+    if (word == name) return value;
+    known.push_back(word);
+  }
+  fail(ErrorKind::kInvalidArgument, "llm: {} = \"{}\"; expected one of {}", what, name,
+       fmt::join(known, ", "));
+}
+
+std::optional<KvFormat> kv_format(const std::string& name) {
+  using Named = std::pair<std::string_view, std::optional<KvFormat>>;
+  constexpr std::array kNames = {Named{"exact", std::nullopt}, Named{"bf16", KvFormat::kBf16},
+                                 Named{"fp8", KvFormat::kFp8}, Named{"nvfp4", KvFormat::kNvfp4}};
+  return by_name(kNames, "kv", name);
+}
+
+model::IndexFormat index_format(const std::string& name) {
+  using Named = std::pair<std::string_view, model::IndexFormat>;
+  constexpr std::array kNames = {Named{"bf16", model::IndexFormat::kBf16},
+                                 Named{"fp8", model::IndexFormat::kFp8},
+                                 Named{"mxfp4", model::IndexFormat::kMxfp4}};
+  return by_name(kNames, "index", name);
+}
+
+model::ExpertFormat expert_format(const std::string& name) {
+  const auto format = model::expert_format_by_name(name);
+  require(format.has_value(), ErrorKind::kInvalidArgument,
+          "llm: experts = \"{}\"; expected one of stored, bf16, fp8, mxfp4, nvfp4", name);
+  return *format;
+}
+
+std::unique_ptr<model::Runner> make_runner(const std::filesystem::path& folder,
+                                           const LlmOptions& options) {
+  const model::RunnerOptions room = {.kv = kv_format(options.kv),
+                                     .index = index_format(options.index),
+                                     .max_tokens = options.max_tokens,
+                                     .cache_tokens = options.cache_tokens,
+                                     .step_tokens = options.step_tokens,
+                                     .has_draft = options.has_draft};
+  const auto weights = [&] {
+    return std::make_shared<model::Weights>(
+        folder, model::WeightsOptions{.experts = expert_format(options.experts),
+                                      .has_drafts = options.has_draft});
+  };
+  if (options.device == "reference") return model::make_reference_runner(weights(), room);
+  const Device device = Device::open(options.device);
+  return model::make_kernel_runner(device, weights(), room);
+}
+
+LlmFinish to_finish(const std::optional<model::FinishReason>& reason) {
+  if (!reason) return LlmFinish::kNone;
+  return *reason == model::FinishReason::kEnd ? LlmFinish::kEnd : LlmFinish::kLength;
+}
+
+}  // namespace
+
+struct Llm::State {
+  State(const std::filesystem::path& folder, const LlmOptions& options)
+      : runner(make_runner(folder, options)),
+        description(runner->description()),
+        engine(*runner, {.sequences = options.sequences, .has_draft = options.has_draft}) {}
+
+  std::unique_ptr<model::Runner> runner;
+  std::string description;
+  model::BatchEngine engine;
+  std::deque<LlmToken> ready;  // of the last step
+  std::int64_t requests = 0;
+};
+
+Llm::Llm(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+Llm::~Llm() = default;
+Llm::Llm(Llm&& other) noexcept = default;
+Llm& Llm::operator=(Llm&& other) noexcept = default;
+
+Llm Llm::open(const std::filesystem::path& folder, const LlmOptions& options) {
+  return Llm(std::make_unique<State>(folder, options));
+}
+
+const std::string& Llm::description() const noexcept {
+  return state_->description;
+}
+
+std::int64_t Llm::vocab_size() const noexcept {
+  return state_->runner->config().vocab;
+}
+
+std::int64_t Llm::add(std::span<const std::int32_t> prompt, const LlmSampling& sampling,
+                      std::span<const std::int32_t> ends) {
+  model::BatchRequest request = {.prompt = {prompt.begin(), prompt.end()},
+                                 .max_tokens = sampling.max_tokens,
+                                 .sampler = {.temperature = sampling.temperature,
+                                             .top_k = sampling.top_k,
+                                             .top_p = sampling.top_p,
+                                             .seed = sampling.seed},
+                                 .sampler_sequence = static_cast<std::uint64_t>(state_->requests),
+                                 .ends = {ends.begin(), ends.end()}};
+  const auto& of_config = state_->runner->config().ends;
+  if (!sampling.ignores_end)
+    request.ends.insert(request.ends.end(), of_config.begin(), of_config.end());
+  const std::int64_t number = state_->engine.add(std::move(request));
+  state_->requests = number + 1;
+  return number;
+}
+
+bool Llm::cancel(std::int64_t request) {
+  const std::size_t dropped =
+      std::erase_if(state_->ready, [&](const LlmToken& token) { return token.request == request; });
+  return state_->engine.cancel(request) || dropped > 0;
+}
+
+std::optional<LlmToken> Llm::next() {
+  while (state_->ready.empty() && !state_->engine.is_idle()) {
+    for (const model::BatchEvent& event : state_->engine.step()) {
+      for (const std::int32_t token : event.tokens)
+        state_->ready.push_back({.request = event.request, .token = token});
+      if (!event.finish) continue;
+      if (event.tokens.empty()) state_->ready.push_back({.request = event.request});
+      state_->ready.back().finish = to_finish(event.finish);
+    }
+  }
+  if (state_->ready.empty()) return std::nullopt;
+  const LlmToken token = state_->ready.front();
+  state_->ready.pop_front();
+  return token;
+}
+
+LlmCounts Llm::counts() const noexcept {
+  const model::BatchCounts& counts = state_->engine.counts();
+  return {.steps = counts.steps,
+          .prompt_tokens = counts.prompt_tokens,
+          .new_tokens = counts.new_tokens,
+          .drafted = counts.drafted,
+          .accepted = counts.accepted};
+}
+
+}  // namespace tilewright

@@ -1,0 +1,90 @@
+"""tilewright.LLM: the bundled model in float64 for what the class adds, on a simulated H200 for the way there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tilewright
+from tilewright import LLM, SamplingParams
+
+MODEL = Path(__file__).parents[3] / "examples/models/tiny-dsv4"
+
+
+@pytest.fixture(scope="module")
+def llm() -> LLM:
+    return LLM(MODEL, device="reference", max_tokens=64, sequences=2)
+
+
+def test_gives_texts_in_the_order_of_the_prompts(llm: LLM) -> None:
+    prompts = ["int main", "# ", "for ("]
+    together = llm.generate(prompts, SamplingParams(max_tokens=3))
+    assert [done.prompt for done in together] == prompts
+    for prompt, done in zip(prompts, together):
+        assert llm.generate(prompt, SamplingParams(max_tokens=3)) == [done]
+        assert done.prompt_tokens == list(prompt.encode()) and done.finish_reason == "length"
+        assert done.text == bytes(done.tokens).decode() and len(done.tokens) == 3
+    assert llm.generate(list(b"# "), SamplingParams(max_tokens=3))[0].tokens == together[1].tokens
+    assert llm.generate([], SamplingParams()) == []
+
+
+def test_params_of_each_prompt(llm: LLM) -> None:
+    whole = llm.generate("int main", SamplingParams(max_tokens=4))[0]
+    stop = whole.tokens[2]
+    params = [SamplingParams(max_tokens=4, stop_token_ids=[stop]), SamplingParams(max_tokens=0),
+              SamplingParams(max_tokens=2, temperature=1.0, top_k=1, seed=3)]
+    first, second, third = llm.generate(["int main"] * 3, params)
+    end = whole.tokens.index(stop)
+    assert first.finish_reason == "end" and first.tokens == whole.tokens[:end + 1]
+    assert first.text == bytes(whole.tokens[:end]).decode()
+    assert second.tokens == [] and second.text == "" and second.finish_reason == "length"
+    assert third.tokens == whole.tokens[:2]
+
+
+def test_streams_and_cancels(llm: LLM) -> None:
+    pieces = list(llm.stream(["int main", "for ("], SamplingParams(max_tokens=3)))
+    done = llm.generate(["int main", "for ("], SamplingParams(max_tokens=3))
+    for index in range(2):
+        mine = [piece for piece in pieces if piece.index == index]
+        assert "".join(piece.text for piece in mine) == done[index].text
+        assert [piece.finish_reason for piece in mine] == [None, None, "length"]
+    early = llm.stream(["int main", "for ("], SamplingParams(max_tokens=3))
+    next(early)
+    with pytest.raises(tilewright.InvalidArgument, match="another iterator"):
+        llm.generate("a")
+    early.close()
+    assert llm.generate("for (", SamplingParams(max_tokens=3)) == [done[1]]
+
+
+def test_refuses_in_a_sentence(llm: LLM) -> None:
+    for prompts, params, words in [("", None, "an empty prompt"), ("a" * 65, None, "65 tokens; expected at most"),
+                                   ([[256]], None, "token 256"), ("a", SamplingParams(top_p=0), "top_p = 0"),
+                                   (["a", "b"], [SamplingParams()], "1 sampling_params for 2 prompts"),
+                                   ([[1 << 40]], None, "more than 32 bits")]:
+        with pytest.raises(tilewright.InvalidArgument, match=words):
+            llm.generate(prompts, params)
+    with pytest.raises(tilewright.InvalidArgument, match="mtp.0"):
+        LLM(MODEL, device="reference", draft=True)
+    with pytest.raises(tilewright.InvalidArgument, match="zero character"):
+        LLM(MODEL, device="cu\0da")
+
+
+def test_a_tokenizer_of_another_model(tmp_path: Path) -> None:
+    for part in MODEL.iterdir():
+        if part.name != "tokenizer.json":
+            (tmp_path / part.name).symlink_to(part)
+    tokenizer = Path(__file__).parents[2] / "golden/tokenizer/tokenizer.json"
+    (tmp_path / "tokenizer.json").symlink_to(tokenizer)
+    with pytest.raises(tilewright.InvalidArgument, match="1207 tokens, the model 256"):
+        LLM(tmp_path, device="reference")
+
+
+def test_on_a_simulated_device() -> None:
+    llm = LLM(MODEL, device="sim:h200", max_tokens=32, cache_tokens=256)
+    assert "sim:h200" in repr(llm)
+    done = llm.generate("a", SamplingParams(max_tokens=2))[0]
+    assert done.tokens == LLM(MODEL, device="reference").generate("a", SamplingParams(max_tokens=2))[0].tokens
+    assert llm.counts == {"steps": 2, "prompt_tokens": 1, "new_tokens": 2, "drafted": 0, "accepted": 0}
+    assert json.dumps(llm.counts)
