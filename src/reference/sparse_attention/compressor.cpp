@@ -16,13 +16,16 @@ constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-CompressorState::CompressorState(const CompressorParams& params, int64_t spare) : params_(params) {
+CompressorState::CompressorState(const CompressorParams& params, int64_t spare, int64_t first)
+    : params_(params) {
   require_at_least("compressor", "ratio", params.ratio, 1);
   require_at_least("compressor", "dim", params.dim, 1);
   require_at_least("compressor", "spare", spare, 0);
   window_ = params.ratio * (params.overlap ? 2 : 1);
+  require_at_least("compressor", "first", first, 0);
   ring_ = window_ + spare;
   reset();
+  num_tokens_ = most_tokens_ = first;
 }
 
 void CompressorState::reset() {

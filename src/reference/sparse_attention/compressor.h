@@ -22,11 +22,12 @@ struct CompressorParams {
 ///
 /// A row is the token's values (W_kv x) and its scores (W_gate x + ape[p mod ratio]). Reading past
 /// the sequence's beginning gives score -inf, whatever an earlier sequence left behind: reset().
-/// `spare` more rows let as many of the last tokens be taken back (speculative decoding).
+/// `spare` more rows let as many of the last tokens be taken back (speculative decoding). A state
+/// may begin at a position `first`: there are no tokens before it.
 class CompressorState {
  public:
-  /// Errors   InvalidArgument unless ratio and dim are at least 1, spare at least 0
-  explicit CompressorState(const CompressorParams& params, int64_t spare = 0);
+  /// Errors   InvalidArgument unless ratio and dim are at least 1, spare and first at least 0
+  explicit CompressorState(const CompressorParams& params, int64_t spare = 0, int64_t first = 0);
 
   /// Back to an empty sequence.
   void reset();
