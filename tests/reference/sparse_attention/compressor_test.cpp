@@ -71,6 +71,25 @@ TEST(Compressor, SnapshotsTakeTokensBackAndResetForgets) {
       << "the first entry of a new sequence has no group before it";
 }
 
+// Without snapshots: the ring has three rows to spare. A state that begins late has no older ones.
+TEST(Compressor, SpareRowsTakeTokensBack) {
+  const CompressorParams params{.ratio = 4, .dim = 3, .overlap = true};
+  const auto row = [](std::uint64_t seed) { return random_doubles(seed, 6); };
+  const auto ape = random_doubles(3, 4 * 6);
+  CompressorState straight(params), back(params, 3), late(params, 0, 8);
+  for (std::uint64_t t = 0; t < 24; ++t) {
+    for (std::uint64_t guess = 0; guess < 3; ++guess) back.push(row(900 + t), row(guess), ape);
+    back.take_back(3);
+    const Doubles expected = straight.push(row(t), row(50 + t), ape);
+    EXPECT_EQ(back.push(row(t), row(50 + t), ape), expected);
+    if (t < 8) continue;
+    const Doubles of_late = late.push(row(t), row(50 + t), ape);
+    if (t < 15) continue;
+    EXPECT_EQ(of_late, expected);
+  }
+  expect_invalid([&] { back.take_back(4); }, {"take_back(4)", "0 to 1"});
+}
+
 TEST(Compressor, FinishNormsAndRotatesAtTheFirstTokenOfTheGroup) {
   const auto pooled = random_doubles(4, 2 * 8), weight = random_doubles(5, 8);
   const Doubles frequencies = {1, 0.1};
