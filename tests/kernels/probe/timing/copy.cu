@@ -1,0 +1,100 @@
+// targets: sm_90a
+//
+// Copies by TMA: how long one takes, the first use of its tensor map, and what a ring of copies
+// moves.
+#include "kernels/probe/timing/measure.h"
+#include "ptx/address.h"
+#include "ptx/bulk_copy.h"
+#include "ptx/bulk_tensor_copy.h"
+#include "ptx/fence.h"
+#include "ptx/mbarrier.h"
+
+namespace tilewright::kernels {
+namespace {
+
+constexpr int kMaxStages = 16;
+
+__device__ std::uint32_t stages_address() {
+  extern __shared__ std::uint32_t dynamic[];
+  return (ptx::shared_address(dynamic) + 1023) / 1024 * 1024;
+}
+
+__device__ std::uint32_t init_barriers() {
+  __shared__ std::uint64_t barriers[kMaxStages];
+  if (threadIdx.x == 0) {
+    for (auto& barrier : barriers) ptx::mbarrier_init(ptx::shared_address(&barrier), 1);
+    ptx::fence_mbarrier_init_release_cluster();
+  }
+  __syncthreads();
+  return ptx::shared_address(barriers);
+}
+
+// One thread issues `count` copies at a time, of `stride` bytes each: boxes of 128-byte rows of the
+// tensor map one below the other, or (Plain) lines of memory. Each turn reads what follows.
+template <bool Plain, bool Prefetched>
+__device__ void time_copies(const TimingProbeParams& params) {
+  const std::uint32_t to = stages_address(), barriers = init_barriers();
+  if (threadIdx.x != 0) return;
+  if (Prefetched) {
+    ptx::prefetch_tensormap(params.tensor_map);
+    for (std::uint32_t begin = read_clock(); read_clock() - begin < 4096;) {
+    }
+  }
+  const std::uint32_t rows = params.stride / 128;
+  std::uint32_t clocks[kTimingCopyMarks];
+  for (std::uint32_t i = 0; i < params.iterations; ++i) {
+    clocks[0] = read_clock();
+    for (std::uint32_t n = 0; n < params.count; ++n) {
+      const std::uint32_t barrier = barriers + n * 8, box = i * params.count + n;
+      ptx::mbarrier_arrive_expect_tx(barrier, params.stride);
+      if (Plain) {
+        ptx::cp_async_bulk_shared_global(to + n * params.stride,
+                                         params.memory + std::uint64_t{box} * params.stride / 4,
+                                         params.stride, barrier);
+      } else {
+        ptx::cp_async_bulk_tensor_2d_shared_global(to + n * params.stride, params.tensor_map, 0,
+                                                   static_cast<std::int32_t>(box * rows), barrier);
+      }
+    }
+    clocks[1] = read_clock();
+    std::uint32_t* const marks = marks_of(params, i, kTimingCopyMarks);
+    for (std::uint32_t n = 0; n < params.count; ++n) {
+      ptx::mbarrier_wait_parity(barriers + n * 8, i & 1);
+      marks[2 + n] = read_clock();
+    }
+    marks[0] = clocks[0];
+    marks[1] = clocks[1];
+  }
+}
+
+// Every CTA keeps `count` boxes of `stride` bytes under way; together they read the first
+// `iterations` boxes of the tensor map, again and again from the start if there are fewer.
+__device__ void stream_copies(const TimingProbeParams& params) {
+  const std::uint32_t to = stages_address(), barriers = init_barriers();
+  if (threadIdx.x != 0) return;
+  const std::uint32_t rows = params.stride / 128;
+  const auto num_boxes = static_cast<std::uint32_t>(params.memory_bytes / params.stride);
+  std::uint32_t issued = blockIdx.x, awaited = blockIdx.x;
+  const auto issue = [&](std::uint32_t stage) {
+    if (issued >= params.iterations) return;
+    ptx::mbarrier_arrive_expect_tx(barriers + stage * 8, params.stride);
+    ptx::cp_async_bulk_tensor_2d_shared_global(to + stage * params.stride, params.tensor_map, 0,
+                                               static_cast<std::int32_t>(issued % num_boxes * rows),
+                                               barriers + stage * 8);
+    issued += gridDim.x;
+  };
+  for (std::uint32_t stage = 0; stage < params.count; ++stage) issue(stage);
+  for (std::uint32_t turn = 0; awaited < params.iterations; ++turn, awaited += gridDim.x) {
+    const std::uint32_t stage = turn % params.count;
+    ptx::mbarrier_wait_parity(barriers + stage * 8, turn / params.count & 1);
+    issue(stage);
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::kernels
+
+TILEWRIGHT_TIMING_PROBE(copy_tensor, 32, time_copies<false, false>(params))
+TILEWRIGHT_TIMING_PROBE(copy_tensor_prefetched, 32, time_copies<false, true>(params))
+TILEWRIGHT_TIMING_PROBE(copy_plain, 32, time_copies<true, false>(params))
+TILEWRIGHT_TIMING_PROBE(copy_stream, 32, stream_copies(params))

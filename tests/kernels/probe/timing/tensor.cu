@@ -1,0 +1,189 @@
+// targets: sm_90a
+//
+// wgmma: groups of products and the wait for them, how far issue runs ahead, and what other warps'
+// arithmetic and the products cost each other.
+#include "kernels/probe/timing/arithmetic.h"
+#include "kernels/probe/timing/measure.h"
+#include "ptx/address.h"
+#include "ptx/fence.h"
+#include "ptx/wgmma_mma_async.h"
+#include "ptx/wgmma_sync.h"
+
+namespace tilewright::kernels {
+namespace {
+
+using ptx::wgmma_mma_async;
+
+// Ones, in 128-byte swizzled rows that follow each other: all values are equal, so that any
+// arrangement is that of some matrix.
+__device__ std::uint64_t matrix_of_ones() {
+  extern __shared__ std::uint32_t dynamic[];
+  const std::uint32_t start = ptx::shared_address(dynamic), base = (start + 1023) / 1024 * 1024;
+  for (std::uint32_t i = threadIdx.x; i < 16384; i += blockDim.x) {
+    dynamic[(base - start) / 4 + i] = 0x3f803f80;
+  }
+  ptx::fence_proxy_async_shared_cta();
+  __syncthreads();
+  constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62, kRows = std::uint64_t{64} << 32;
+  return kSwizzle128 | kRows | std::uint64_t{1} << 16 | base >> 4;
+}
+
+// The forms: A from shared memory or registers, bf16 or fp8.
+template <int N>
+struct Shared16 {
+  static __device__ void issue(float (&d)[N / 2], std::uint64_t matrix) {
+    wgmma_mma_async<N>::template k16_f32_bf16_bf16<0, 0>(d, matrix, matrix + 2048, true);
+  }
+};
+template <int N>
+struct Registers16 {
+  static __device__ void issue(float (&d)[N / 2], std::uint64_t matrix) {
+    const std::uint32_t a[4] = {0x3f803f80, 0x3f803f80, 0x3f803f80, 0x3f803f80};
+    wgmma_mma_async<N>::template k16_f32_bf16_bf16<0>(d, a, matrix + 2048, true);
+  }
+};
+template <int N>
+struct Shared8 {
+  static __device__ void issue(float (&d)[N / 2], std::uint64_t matrix) {
+    wgmma_mma_async<N>::k32_f32_e4m3_e4m3(d, matrix, matrix + 2048, true);
+  }
+};
+
+template <class Form, int Count, int Half>
+__device__ void issue_group(float (&d)[Half], std::uint64_t matrix) {
+  ptx::wgmma_fence_sync_aligned();
+#pragma unroll
+  for (int i = 0; i < Count; ++i) Form::issue(d, matrix);
+  ptx::wgmma_commit_group_sync_aligned();
+}
+
+template <int Half>
+__device__ void consume_sums(const TimingProbeParams& params, const float (&d)[Half]) {
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < Half; ++i) sum += d[i];
+  consume(params, __float_as_uint(sum));
+}
+
+// A group of `Count` products of one accumulator, and the wait for it.
+template <template <int> class Form, int N, int Count>
+__device__ void time_group(const TimingProbeParams& params) {
+  const std::uint64_t matrix = matrix_of_ones();
+  float d[N / 2] = {};
+  measure(params, [&](std::uint32_t) {
+    issue_group<Form<N>, Count>(d, matrix);
+    ptx::wgmma_wait_group_sync_aligned<0>();
+    ptx::wgmma_fence_operand(d);
+  });
+  consume_sums(params, d);
+}
+
+// The clock before and after each of kTimingProducts products: where it jumps, the queue is full.
+template <template <int> class Form, int N>
+__device__ void mark_products(const TimingProbeParams& params) {
+  const std::uint64_t matrix = matrix_of_ones();
+  float d[N / 2] = {};
+  for (std::uint32_t i = 0; i < params.iterations; ++i) {
+    std::uint32_t clocks[kTimingProducts + 2];
+    __syncthreads();
+    __syncthreads();
+    ptx::wgmma_fence_sync_aligned();
+    clocks[0] = read_clock();
+#pragma unroll
+    for (int n = 0; n < kTimingProducts; ++n) {
+      Form<N>::issue(d, matrix);
+      clocks[n + 1] = read_clock();
+    }
+    ptx::wgmma_commit_group_sync_aligned();
+    ptx::wgmma_wait_group_sync_aligned<0>();
+    ptx::wgmma_fence_operand(d);
+    clocks[kTimingProducts + 1] = read_clock();
+    if (threadIdx.x % 32 == 0) {
+      std::uint32_t* const marks = marks_of(params, i, kTimingProducts + 2);
+#pragma unroll
+      for (int n = 0; n < kTimingProducts + 2; ++n) marks[n] = clocks[n];
+    }
+  }
+  consume_sums(params, d);
+}
+
+constexpr int kRounds = 16;
+
+// The first warpgroup multiplies kRounds groups of eight (or nothing, if `count` is 0); the others
+// run kRounds times 128 steps. Both are timed.
+template <template <int> class Form, int N, class Step>
+__device__ void time_beside(const TimingProbeParams& params) {
+  const std::uint64_t matrix = matrix_of_ones();
+  if (threadIdx.x < 128) {
+    float d[N / 2] = {};
+    measure(params, [&](std::uint32_t) {
+      if (params.count == 0) return;
+#pragma unroll 1
+      for (int i = 0; i < kRounds; ++i) {
+        issue_group<Form<N>, 8>(d, matrix);
+        ptx::wgmma_wait_group_sync_aligned<0>();
+        ptx::wgmma_fence_operand(d);
+      }
+    });
+    consume_sums(params, d);
+  } else {
+    const StepOperands operands = step_operands(params);
+    std::uint32_t x[16];
+#pragma unroll
+    for (int i = 0; i < 16; ++i) x[i] = operands.a + i;
+    measure(params, [&](std::uint32_t) {
+#pragma unroll 1
+      for (int i = 0; i < kRounds; ++i) run_steps<Step, 16, 128>(x, operands);
+    });
+    consume(params, mixed(x));
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::kernels
+
+// Names within these macros are the probes' own.
+#define TILEWRIGHT_GROUP(NAME, FORM, N, COUNT)                 \
+  TILEWRIGHT_TIMING_PROBE(wgmma_##NAME##_n##N##_x##COUNT, 256, \
+                          time_group<tilewright::kernels::FORM, N, COUNT>(params))
+#define TILEWRIGHT_GROUPS(NAME, FORM, N) \
+  TILEWRIGHT_GROUP(NAME, FORM, N, 1)     \
+  TILEWRIGHT_GROUP(NAME, FORM, N, 4)     \
+  TILEWRIGHT_GROUP(NAME, FORM, N, 16)
+TILEWRIGHT_GROUPS(ss, Shared16, 8)
+TILEWRIGHT_GROUPS(ss, Shared16, 32)
+TILEWRIGHT_GROUPS(ss, Shared16, 64)
+TILEWRIGHT_GROUPS(ss, Shared16, 128)
+TILEWRIGHT_GROUPS(ss, Shared16, 256)
+TILEWRIGHT_GROUPS(rs, Registers16, 8)
+TILEWRIGHT_GROUPS(rs, Registers16, 32)
+TILEWRIGHT_GROUPS(rs, Registers16, 64)
+TILEWRIGHT_GROUPS(rs, Registers16, 128)
+TILEWRIGHT_GROUPS(fp8, Shared8, 64)
+TILEWRIGHT_GROUPS(fp8, Shared8, 128)
+
+#define TILEWRIGHT_MARKS(NAME, FORM, N)                   \
+  TILEWRIGHT_TIMING_PROBE(wgmma_marks_##NAME##_n##N, 256, \
+                          mark_products<tilewright::kernels::FORM, N>(params))
+TILEWRIGHT_MARKS(ss, Shared16, 64)
+TILEWRIGHT_MARKS(ss, Shared16, 128)
+TILEWRIGHT_MARKS(ss, Shared16, 256)
+TILEWRIGHT_MARKS(rs, Registers16, 64)
+TILEWRIGHT_MARKS(rs, Registers16, 128)
+
+#define TILEWRIGHT_BESIDE(STEP_NAME, STEP, NAME, FORM, N) \
+  TILEWRIGHT_TIMING_PROBE(                                \
+      wgmma_beside_##STEP_NAME##_##NAME##_n##N, 384,      \
+      time_beside<tilewright::kernels::FORM, N, tilewright::kernels::STEP>(params))
+TILEWRIGHT_BESIDE(ffma, Ffma, ss, Shared16, 128)
+TILEWRIGHT_BESIDE(fadd, Fadd, ss, Shared16, 128)
+TILEWRIGHT_BESIDE(fmul_immediate, FmulImmediate, ss, Shared16, 128)
+TILEWRIGHT_BESIDE(fmin_fmax, FminFmax, ss, Shared16, 128)
+TILEWRIGHT_BESIDE(cvt_bf16x2, CvtBf16x2, ss, Shared16, 128)
+TILEWRIGHT_BESIDE(ex2, Ex2, ss, Shared16, 128)
+TILEWRIGHT_BESIDE(shfl_bfly, ShflBfly, ss, Shared16, 128)
+TILEWRIGHT_BESIDE(ffma, Ffma, ss, Shared16, 256)
+TILEWRIGHT_BESIDE(ffma, Ffma, ss, Shared16, 64)
+TILEWRIGHT_BESIDE(ffma, Ffma, rs, Registers16, 128)
+TILEWRIGHT_BESIDE(fadd, Fadd, rs, Registers16, 128)
+TILEWRIGHT_BESIDE(ex2, Ex2, rs, Registers16, 128)

@@ -1,0 +1,335 @@
+// The table of timing probes.
+
+#include "hardware/timing_case.h"
+#include "kernels/probe/timing/probe.h"
+
+#include <fmt/format.h>
+
+namespace tilewright::hardware {
+
+namespace {
+
+using kernels::kTimingCopyMarks;
+using kernels::kTimingProducts;
+using kernels::kTimingSharedBytes;
+
+constexpr std::uint32_t kSms = 132;
+constexpr std::uint64_t kMiB = 1 << 20;
+
+class Table {
+ public:
+  std::vector<TimingCase> make() {
+    arithmetic();
+    shared_memory();
+    tensor_cores();
+    barriers();
+    clusters();
+    fences();
+    copies();
+    memory();
+    atomics();
+    launches();
+    return std::move(cases_);
+  }
+
+ private:
+  TimingCase& add(std::string name, std::string kernel) {
+    TimingCase& added = cases_.emplace_back();
+    added.name = std::move(name);
+    added.kernel = std::move(kernel);
+    return added;
+  }
+
+  void add_warps(const std::string& kernel, std::initializer_list<std::uint32_t> warps,
+                 double operations, std::uint32_t stride = 0) {
+    for (const std::uint32_t count : warps) {
+      TimingCase& added =
+          add(stride == 0 ? fmt::format("{}, {} warps", kernel, count)
+                          : fmt::format("{}, {} warps, {} bytes", kernel, count, stride),
+              kernel);
+      added.threads = 32 * count;
+      added.stride = stride;
+      added.operations = operations;
+    }
+  }
+
+  void arithmetic() {
+    constexpr double kSteps = 128;  // kSteps of arithmetic.cu
+    for (const char* step :
+         {"ffma", "fadd", "fmul", "fmul_immediate", "imad", "lop3", "iadd_lop3", "prmt", "shf",
+          "fmin_fmax", "cvt_bf16x2", "ex2", "lg2", "i2f", "f2i", "shfl_bfly", "redux", "dfma"}) {
+      add_warps(fmt::format("{}_chain", step), {1, 4}, kSteps);
+      add_warps(fmt::format("{}_streams", step), {1, 4, 8, 16}, kSteps);
+    }
+    for (const int sums : {2, 4, 8}) {
+      add_warps(fmt::format("ex2_beside_{}_sums", sums), {4, 8}, 32);
+    }
+    add_warps("special_register", {1}, 16);
+    add_warps("nothing", {1, 4, 16}, 1);
+    for (const std::uint32_t pieces : {1U, 2U, 4U, 8U}) {
+      TimingCase& cold = add(fmt::format("cold_code, {} KiB", 32 * pieces), "cold_code");
+      cold.threads = 128;
+      cold.count = pieces;
+      cold.iterations = 3;  // the first one is cold
+      cold.launches = 2;
+      cold.operations = static_cast<double>(pieces) * kernels::kTimingColdInstructions;
+    }
+  }
+
+  void shared_memory() {
+    constexpr double kAccesses = 16;  // kAccesses of shared.cu
+    add_warps("shared_load_chain", {1}, kAccesses);
+    for (const std::uint32_t stride : {4U, 8U, 16U, 32U, 64U, 128U}) {
+      add_warps("shared_loads", {1, 4, 8}, kAccesses, stride);
+    }
+    add_warps("shared_wide_loads", {1, 4, 8}, kAccesses);
+    for (const std::uint32_t stride : {4U, 128U}) {
+      add_warps("shared_stores", {1, 4, 8}, kAccesses, stride);
+    }
+    add_warps("ldmatrix_chain", {1}, kAccesses);
+    add_warps("ldmatrix_loads", {1, 4, 8}, kAccesses);
+    add_warps("stmatrix", {1, 4, 8}, kAccesses);
+    add_warps("stmatrix_fenced", {1, 4, 8}, kAccesses);
+    add_warps("proxy_fence", {1, 4}, 1);
+    add_warps("l1_chain", {1}, kAccesses);
+    add_warps("l1_loads", {1, 4, 8}, kAccesses);
+  }
+
+  void tensor_cores() {
+    const auto groups = [&](const char* form, int n) {
+      for (const int count : {1, 4, 16}) {
+        for (const std::uint32_t warpgroups : {1U, 2U}) {
+          const std::string kernel = fmt::format("wgmma_{}_n{}_x{}", form, n, count);
+          TimingCase& added = add(fmt::format("{}, {} warpgroups", kernel, warpgroups), kernel);
+          added.threads = 128 * warpgroups;
+          added.shared_bytes = kTimingSharedBytes;
+          added.operations = static_cast<double>(count) * warpgroups;
+        }
+      }
+    };
+    for (const int n : {8, 32, 64, 128, 256}) groups("ss", n);
+    for (const int n : {8, 32, 64, 128}) groups("rs", n);
+    for (const int n : {64, 128}) groups("fp8", n);
+    for (const char* form : {"ss_n64", "ss_n128", "ss_n256", "rs_n64", "rs_n128"}) {
+      for (const std::uint32_t warpgroups : {1U, 2U}) {
+        const std::string kernel = fmt::format("wgmma_marks_{}", form);
+        TimingCase& added = add(fmt::format("{}, {} warpgroups", kernel, warpgroups), kernel);
+        added.threads = 128 * warpgroups;
+        added.shared_bytes = kTimingSharedBytes;
+        added.reading = Reading::kMarks;
+        added.num_marks = kTimingProducts + 2;
+        added.iterations = 6;
+      }
+    }
+    for (const char* probe :
+         {"ffma_ss_n128", "fadd_ss_n128", "fmul_immediate_ss_n128", "fmin_fmax_ss_n128",
+          "cvt_bf16x2_ss_n128", "ex2_ss_n128", "shfl_bfly_ss_n128", "ffma_ss_n256", "ffma_ss_n64",
+          "ffma_rs_n128", "fadd_rs_n128", "ex2_rs_n128"}) {
+      for (const std::uint32_t others : {0U, 1U, 2U}) {
+        for (const std::uint32_t products : {0U, 1U}) {
+          if (others + products == 0) continue;
+          const std::string kernel = fmt::format("wgmma_beside_{}", probe);
+          TimingCase& added = add(fmt::format("{}, {} other warpgroups, {}", kernel, others,
+                                              products == 0 ? "no products" : "products"),
+                                  kernel);
+          added.threads = 128 * (1 + others);
+          added.shared_bytes = kTimingSharedBytes;
+          added.count = products;
+          added.reading = Reading::kWarps;
+          added.iterations = 8;
+          added.operations = 16 * 128;  // steps; products are 16 groups of 8
+        }
+      }
+    }
+  }
+
+  void barriers() {
+    constexpr double kTurns = 32;  // kTurns of barrier.cu
+    add_warps("cta_barrier", {1, 4, 8, 12, 16, 32}, kTurns);
+    add_warps("barrier_ring", {8, 12, 16}, kTurns);
+    add_warps("hand_over", {2, 5, 9, 13}, kTurns);
+    add_warps("arrivals", {1}, kTurns);
+    add_warps("ready_waits", {1, 4}, kTurns);
+    add_warps("own_phases", {1}, kTurns);
+    add_warps("set_registers", {4, 8, 12}, 8);
+    add_warps("cta_fence", {1, 4}, kTurns);
+  }
+
+  void add_clusters(const std::string& kernel, std::initializer_list<std::uint32_t> sizes,
+                    std::initializer_list<std::uint32_t> warps, double operations) {
+    for (const std::uint32_t size : sizes) {
+      for (const std::uint32_t count : warps) {
+        TimingCase& added = add(fmt::format("{}, {} CTAs, {} warps", kernel, size, count), kernel);
+        added.blocks = added.cluster = size;
+        added.threads = 32 * count;
+        added.operations = operations;
+      }
+    }
+  }
+
+  void clusters() {
+    constexpr double kTurns = 32;
+    add_clusters("cluster_barrier", {1, 2, 4, 8}, {4, 12}, kTurns);
+    add_clusters("cluster_barrier_relaxed", {1, 2, 4, 8}, {4, 12}, kTurns);
+    add_clusters("remote_hand_over", {2}, {4}, kTurns);
+    add_clusters("remote_chain", {2, 4}, {1}, kTurns);
+    add_clusters("remote_loads", {2, 4}, {1, 4, 8}, kTurns);
+  }
+
+  void fences() {
+    add_warps("gpu_fence", {1, 4}, 1);
+    add_warps("gpu_fence_after_1_store", {1, 4}, 1);
+    add_warps("gpu_fence_after_8_stores", {1, 4}, 1);
+    add_warps("cluster_fence", {1}, 1);
+  }
+
+  void copies() {
+    for (const char* kernel : {"copy_tensor", "copy_tensor_prefetched", "copy_plain"}) {
+      for (const std::uint32_t bytes : {256U, 1024U, 4096U, 16384U, 32768U}) {
+        for (const std::uint32_t count : {1U, 2U, 4U, 6U}) {
+          if (count != 1 && bytes < 16384) continue;
+          for (const Caches caches : {Caches::kWarm, Caches::kClean}) {
+            TimingCase& added = add(fmt::format("{}, {} of {} bytes, {}", kernel, count, bytes,
+                                                caches == Caches::kWarm ? "L2" : "HBM"),
+                                    kernel);
+            added.shared_bytes = kTimingSharedBytes;
+            added.stride = bytes;
+            added.count = count;
+            added.iterations = 16;
+            added.memory_bytes = 16 * kMiB;
+            added.caches = caches;
+            added.reading = Reading::kMarks;
+            added.num_marks = kTimingCopyMarks;
+            added.launches = 3;
+          }
+        }
+      }
+    }
+    for (const std::uint32_t kib : {8U, 16U, 32U, 64U, 128U, 192U}) {
+      for (const std::uint64_t mib : {16U, 1024U}) {
+        const std::uint32_t box = kib < 64 ? kib * 512 : 32 << 10;
+        TimingCase& added =
+            add(fmt::format("copy_stream, {} KiB an SM, {}", kib, mib == 16 ? "L2" : "HBM"),
+                "copy_stream");
+        added.blocks = kSms;
+        added.shared_bytes = kTimingSharedBytes;
+        added.stride = box;
+        added.count = kib * 1024 / box;
+        added.memory_bytes = mib * kMiB;
+        added.iterations = static_cast<std::uint32_t>(1024 * kMiB / box);
+        added.reading = Reading::kMicroseconds;
+        added.launches = 5;
+        added.operations = static_cast<double>(1024 * kMiB);
+      }
+    }
+  }
+
+  void stream(const std::string& name, std::uint32_t blocks, std::uint32_t threads,
+              std::uint64_t memory_bytes, std::uint64_t bytes, Caches caches, Reading reading,
+              const char* kernel = "memory_stream") {
+    TimingCase& added = add(name, kernel);
+    added.blocks = blocks;
+    added.threads = threads;
+    added.memory_bytes = memory_bytes;
+    added.count =
+        static_cast<std::uint32_t>(bytes / (std::uint64_t{blocks} * threads * 16) / 8 * 8);
+    added.iterations = 1;
+    added.caches = caches;
+    added.reading = reading;
+    added.launches = 5;
+    added.operations = static_cast<double>(added.count) * blocks * threads * 16;
+  }
+
+  void memory() {
+    const auto chain = [&](const char* name, std::uint64_t memory_bytes, std::uint32_t stride,
+                           Caches caches) {
+      TimingCase& added = add(name, "memory_loads");
+      added.memory_bytes = memory_bytes;
+      added.stride = stride;
+      added.caches = caches;
+      added.iterations = 512;
+      added.launches = 2;
+    };
+    chain("memory_loads, L2, 128 KiB", 128 << 10, 256, Caches::kWarm);
+    chain("memory_loads, L2, 2 MiB", 2 * kMiB, 4352, Caches::kWarm);
+    chain("memory_loads, L2, 24 MiB", 24 * kMiB, 49408, Caches::kWarm);
+    chain("memory_loads, HBM, 2 MiB", 2 * kMiB, 4352, Caches::kClean);
+    chain("memory_loads, HBM, 64 MiB", 64 * kMiB, 131328, Caches::kClean);
+    chain("memory_loads, HBM, 64 MiB, dirty lines", 64 * kMiB, 131328, Caches::kDirty);
+    for (const std::uint32_t threads : {128U, 256U, 512U, 1024U}) {
+      stream(fmt::format("memory_stream, one SM, L2, {} threads", threads), 1, threads, 8 * kMiB,
+             8 * kMiB, Caches::kWarm, Reading::kSpan);
+      stream(fmt::format("memory_stream, one SM, HBM, {} threads", threads), 1, threads, 8 * kMiB,
+             8 * kMiB, Caches::kClean, Reading::kSpan);
+    }
+    for (const std::uint64_t mib : {4U, 8U, 16U, 24U, 32U, 40U, 48U}) {
+      stream(fmt::format("memory_stream, L2, {} MiB", mib), kSms * 2, 1024, mib * kMiB, 1024 * kMiB,
+             Caches::kWarm, Reading::kMicroseconds);
+    }
+    for (const Caches caches : {Caches::kClean, Caches::kDirty}) {
+      for (const std::uint64_t mib : {16U, 64U, 256U, 1024U}) {
+        stream(fmt::format("memory_stream, HBM, {} MiB, {} lines", mib,
+                           caches == Caches::kClean ? "clean" : "dirty"),
+               kSms * 2, 1024, mib * kMiB, mib * kMiB, caches, Reading::kMicroseconds);
+      }
+    }
+    for (const std::uint64_t mib : {16U, 1024U}) {
+      stream(fmt::format("memory_stores, {} MiB", mib), kSms * 2, 1024, mib * kMiB, 1024 * kMiB,
+             Caches::kWarm, Reading::kMicroseconds, "memory_stores");
+    }
+  }
+
+  void atomics() {
+    add_warps("atomic_chain", {1}, 16);
+    for (const char* kernel : {"atomics", "reductions"}) {
+      for (const std::uint32_t stride : {0U, 4U, 32U, 128U}) {
+        TimingCase& added = add(fmt::format("{}, all SMs, {} bytes apart", kernel, stride), kernel);
+        added.blocks = kSms;
+        added.threads = 256;
+        added.stride = stride;
+        added.count = stride == 0 ? 16 : 64;
+        added.memory_bytes = 16 * kMiB;
+        added.iterations = 1;
+        added.reading = Reading::kMicroseconds;
+        added.launches = 5;
+        added.operations = static_cast<double>(kSms) * 256 * added.count;
+      }
+    }
+  }
+
+  void launches() {
+    for (const std::uint32_t threads : {128U, 384U, 1024U}) {
+      for (const std::uint32_t shared : {0U, 200U << 10}) {
+        TimingCase& added =
+            add(fmt::format("cta_times, {} threads, {} bytes of shared memory", threads, shared),
+                "cta_times");
+        // Four waves: two CTAs of 1024 threads fit on an SM otherwise, sixteen of 128.
+        added.blocks = kSms * 4 * (shared != 0 ? 1 : 2048 / threads);
+        added.threads = threads;
+        added.shared_bytes = shared;
+        added.count = 4000;
+        added.iterations = 1;
+        added.reading = Reading::kGaps;
+      }
+    }
+    // One wave that works for two million clocks: what the clock is.
+    TimingCase& clock = add("clock, 2000000 clocks", "cta_times");
+    clock.blocks = kSms;
+    clock.threads = 128;
+    clock.count = 2'000'000;
+    clock.iterations = 1;
+    clock.reading = Reading::kMicroseconds;
+    clock.launches = 5;
+    clock.operations = clock.count;
+  }
+
+  std::vector<TimingCase> cases_;
+};
+
+}  // namespace
+
+std::vector<TimingCase> timing_cases() {
+  return Table().make();
+}
+
+}  // namespace tilewright::hardware
