@@ -1,10 +1,13 @@
 #include "device/kernel_registry.h"
 
+#include "base/env.h"
 #include "base/error.h"
 #include "base/similar.h"
 #include "device/module.h"
 
 #include <array>
+#include <cstdint>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -129,13 +132,81 @@ LoadedModules& loaded_modules() {
   return modules;
 }
 
+constexpr std::size_t kAlignment = 8;
+constexpr std::size_t kHeaderBytes = 16, kEntryBytes = 64;
+
+/// Fields of a container that is described nowhere.
+class FatbinWriter {
+ public:
+  template <class T>
+  void add(T value) {
+    const std::size_t at = bytes_.size();
+    bytes_.resize(at + sizeof value);
+    std::memcpy(bytes_.data() + at, &value, sizeof value);
+  }
+  void add(std::string_view text, std::size_t padded) {
+    const std::size_t at = bytes_.size();
+    bytes_.resize(at + padded);
+    if (!text.empty()) std::memcpy(bytes_.data() + at, text.data(), text.size());
+  }
+  std::vector<std::byte> take() { return std::move(bytes_); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+constexpr std::size_t padded_to(std::size_t bytes, std::size_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+void add_fatbin_entry(FatbinWriter& to, std::uint16_t kind, std::string_view payload,
+                      std::size_t padded, int capability) {
+  to.add(kind);
+  to.add(std::uint16_t{0x101});
+  to.add(std::uint32_t{kEntryBytes});
+  to.add(std::uint64_t{padded});
+  to.add(std::uint64_t{0});  // not compressed
+  to.add(std::uint16_t{0});
+  to.add(std::uint16_t{0});
+  to.add(static_cast<std::uint32_t>(capability));
+  to.add(std::uint64_t{0});  // no name
+  to.add(std::uint64_t{0x11});
+  to.add(std::uint64_t{0});
+  to.add(std::uint64_t{0});
+  to.add(payload, padded);
+}
+
+/// A fatbin as nvcc writes it for code=[sm_90a,compute_90a], uncompressed. `capability`: 90 for
+/// sm_90a.
+std::vector<std::byte> make_fatbin(std::string_view ptx, std::string_view cubin, int capability) {
+  constexpr std::uint16_t kPtx = 1, kCubin = 2;
+  // The text ends with a zero.
+  const std::size_t ptx_bytes = padded_to(ptx.size() + 1, kAlignment);
+  const std::size_t cubin_bytes = padded_to(cubin.size(), kAlignment);
+  FatbinWriter to;
+  to.add(std::uint32_t{0xba55ed50});
+  to.add(std::uint16_t{1});
+  to.add(std::uint16_t{kHeaderBytes});
+  to.add(std::uint64_t{2 * kEntryBytes + ptx_bytes + cubin_bytes});
+  add_fatbin_entry(to, kPtx, ptx, ptx_bytes, capability);
+  add_fatbin_entry(to, kCubin, cubin, cubin_bytes, capability);
+  return to.take();
+}
+
 /// The simulator translates PTX whenever a module is loaded: of up to 23 entries of a file, up to
-/// 12 MB of text, it is given the one that is wanted.
+/// 12 MB of text, it is given the one that is wanted. Where it predicts times it goes by machine
+/// code, too.
 Module load_image(const Device& device, const KernelImage& image) {
-  if (device.is_simulated()) {
+  const bool is_timed = !env_text("TILEWRIGHT_SIM_TIME").empty();
+  if (device.is_simulated() && (!is_timed || image.cubin.packed.empty())) {
     return Module::from_ptx(device, image.source, only_entry(image.ptx.unpack(), image.name));
   }
   const std::string cubin = image.cubin.unpack();
+  if (device.is_simulated()) {
+    const std::string ptx = only_entry(image.ptx.unpack(), image.name);
+    const int capability = device.info().compute_capability;
+    return Module::from_cubin(device, image.source, make_fatbin(ptx, cubin, capability));
+  }
   return Module::from_cubin(device, image.source, std::as_bytes(std::span(cubin)));
 }
 

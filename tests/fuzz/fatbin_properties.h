@@ -23,6 +23,7 @@ inline bool check_fatbin(std::span<const std::byte> bytes) {
   sim::DeviceModel model;
   model.compute_capability = 90;
   try {
+    sim::cubin_of(image.data(), model);
     const std::string text = sim::ptx_of(image.data(), model);
     check(text.find('\0') == text.npos, "a text with a zero in it");
     return true;

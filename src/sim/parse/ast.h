@@ -232,6 +232,8 @@ struct Module {
   int address_bits = 64;
   std::vector<Variable> variables;
   std::vector<Function> functions;
+  /// Machine code that was made of the text, for the timing model; nullptr if there is none
+  std::shared_ptr<const std::string> cubin;
   std::vector<std::pair<std::uint32_t, std::string>> files;  ///< of .file: number and path
 
   /// "; the module is PTX 9.4, and 9.0 is the newest known here", or nothing if it is not newer:

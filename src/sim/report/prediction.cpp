@@ -30,6 +30,10 @@ void Prediction::add(const Prediction& other) {
   num_ctas += other.num_ctas;
   timeline = other.timeline;
   if (problem.empty()) problem = other.problem;
+  if (note.empty()) note = other.note;
+  has_machine_code = num_launches == other.num_launches
+                         ? other.has_machine_code
+                         : has_machine_code && other.has_machine_code;
 }
 
 }  // namespace tilewright::sim

@@ -66,13 +66,15 @@ struct Prediction {
   std::uint64_t num_traced = 0, num_ctas = 0;  ///< CTAs that were looked at, and all
   std::vector<TimelineSpan> timeline;          ///< of the last launch
   std::string problem;                         ///< why there is none; "" if there is
+  bool has_machine_code = false;  ///< costs and order of instructions are those of a cubin
+  std::string note;               ///< why not, if there is one
 
   void add(const Prediction& other);
 };
 
 /// What is said beside every predicted time.
 inline constexpr std::string_view kPredictionNote =
-    "predicted by a model, not measured: costs of PTX instructions, constants of the device from "
-    "public sources";
+    "predicted by a model, not measured: costs of instructions, constants of the device from "
+    "measurements and public sources";
 
 }  // namespace tilewright::sim

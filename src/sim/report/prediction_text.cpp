@@ -37,6 +37,11 @@ std::string parts_text(const std::array<double, kCount>& seconds, double whole) 
   return out.empty() ? "nothing much" : out;
 }
 
+std::string costs_from(const Prediction& prediction) {
+  if (prediction.has_machine_code) return "machine code";
+  return prediction.note.empty() ? "PTX" : fmt::format("PTX ({})", prediction.note);
+}
+
 }  // namespace
 
 json prediction_json(const Prediction& prediction) {
@@ -53,6 +58,7 @@ json prediction_json(const Prediction& prediction) {
           {"launches", prediction.num_launches},
           {"ctas", prediction.num_ctas},
           {"ctas_traced", prediction.num_traced},
+          {"costs_from", costs_from(prediction)},
           {"busy_us", busy},
           {"wait_us", waits}};
 }
@@ -72,11 +78,11 @@ std::string prediction_text(const Prediction& prediction) {
   const double whole = prediction.seconds;
   return fmt::format(
       "  predicted     {:.2f} us at {:.0f} MHz, {:.2f} of them the launch; "
-      "{} of {} CTAs were looked at\n"
+      "{} of {} CTAs were looked at, costs are of {}\n"
       "                units busy: {}\n"
       "                warps wait for: {}\n",
       us(whole), prediction.clock_hz * 1e-6, us(prediction.launch_seconds), prediction.num_traced,
-      prediction.num_ctas, parts_text<TimedUnit>(prediction.busy, whole),
+      prediction.num_ctas, costs_from(prediction), parts_text<TimedUnit>(prediction.busy, whole),
       parts_text<WaitCause>(prediction.waits, whole));
 }
 

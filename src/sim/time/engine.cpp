@@ -80,7 +80,9 @@ PlayingMbarrier& Engine::mbarrier_of(PlayingCta& cta, std::uint64_t address) {
 
 const PreparedCta& Engine::prepared(const CtaTrace& trace) {
   auto& entry = prepared_[&trace];
-  if (entry == nullptr) entry = std::make_unique<PreparedCta>(prepare(trace, kernel_.order));
+  if (entry == nullptr)
+    entry = std::make_unique<PreparedCta>(
+        prepare(trace, kernel_.order, kernel_.machine, kernel_.costs));
   return *entry;
 }
 
@@ -121,8 +123,10 @@ void Engine::start_warps(PlayingCta& cta, double time) {
     warp.cta = &cta;
     warp.index = static_cast<std::uint32_t>(i);
     warp.scheduler = cta.sm->next_scheduler++ % kSchedulers;
-    warp.ready.resize(kernel_.order.values.count);
-    warp.producer.resize(kernel_.order.values.count);
+    if (kernel_.machine.is_empty()) {
+      warp.ready.resize(kernel_.order.values.count);
+      warp.producer.resize(kernel_.order.values.count);
+    }
     warp.began = warp.wait_began = time;
     wake(warp, time);
   }

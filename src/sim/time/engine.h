@@ -74,14 +74,21 @@ class Engine {
   bool handle_events(PlayingWarp& warp);
   /// Whether the instruction was issued at now_; else the warp waits.
   bool issue(PlayingWarp& warp);
-  bool issue_to_pipe(PlayingWarp& warp, std::uint32_t insn);
+  bool issue_to_pipe(PlayingWarp& warp, const InsnCost& cost);
+  /// The same of an instruction of the machine.
+  bool issue_machine(PlayingWarp& warp, const MachineOp& op);
+  const MachineOp* machine_of(const PlayingWarp& warp) const {
+    const std::uint32_t number = op_of(warp).machine;
+    return number == kNoMachineOp ? nullptr : &kernel_.machine.ops[number];
+  }
+  /// A counter is not at zero before that time.
+  static void hold_counter(PlayingWarp& warp, std::uint8_t counter, double time, WaitCause cause);
   /// Goes to the next instruction. Whether the warp is to be woken for it.
   bool finish(PlayingWarp& warp);
   double operands_ready(const PlayingWarp& warp, std::uint32_t insn, WaitCause& cause) const;
   void set_results(PlayingWarp& warp, double time, WaitCause producer);
-  /// Clocks for which the scheduler is taken: instructions of the machine, or the reading of their
-  /// operands, which products take part of the register file from.
-  double issue_slots(const Sm& sm, std::uint32_t insn) const;
+  /// Clocks for which the pipe is busy with an instruction.
+  double interval_of(const Sm& sm, const InsnCost& cost) const;
 
   // What the trace says of an instruction. False: the warp waits, and the event comes again.
   bool handle(PlayingWarp& warp, const TraceEvent& event);

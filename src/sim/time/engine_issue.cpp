@@ -78,21 +78,42 @@ bool Engine::handle_events(PlayingWarp& warp) {
 
 bool Engine::issue(PlayingWarp& warp) {
   const std::uint32_t insn = op_of(warp).insn;
-  WaitCause cause = WaitCause::kOperand;
-  const double operands = operands_ready(warp, insn, cause);
-  if (kernel_.costs[insn].is_free) {
-    set_results(warp, operands, cause);
+  warp.slots = 0;
+  if (!kernel_.machine.is_empty()) {
+    const MachineOp* const op = machine_of(warp);
+    if (op != nullptr && !issue_machine(warp, *op)) return false;
   } else {
-    if (operands > now_) return wait_until(warp, cause, operands), false;
-    if (!issue_to_pipe(warp, insn)) return false;
+    WaitCause cause = WaitCause::kOperand;
+    const double operands = operands_ready(warp, insn, cause);
+    if (kernel_.costs[insn].is_free) {
+      set_results(warp, operands, cause);
+    } else {
+      if (operands > now_) return wait_until(warp, cause, operands), false;
+      if (!issue_to_pipe(warp, kernel_.costs[insn])) return false;
+    }
   }
   warp.is_issued = true;
   warp.event = 0;
   return true;
 }
 
-bool Engine::issue_to_pipe(PlayingWarp& warp, std::uint32_t insn) {
-  const InsnCost& cost = kernel_.costs[insn];
+bool Engine::issue_machine(PlayingWarp& warp, const MachineOp& op) {
+  for (std::size_t i = 0; i < warp.counter.size(); ++i) {
+    if ((op.wait_mask >> i & 1) == 0 || warp.counter[i] <= now_) continue;
+    return wait_until(warp, warp.counter_cause[i], warp.counter[i]), false;
+  }
+  if (!issue_to_pipe(warp, op.cost)) return false;
+  hold_counter(warp, op.read_counter, now_ + p_.operand_read, WaitCause::kOperand);
+  return true;
+}
+
+void Engine::hold_counter(PlayingWarp& warp, std::uint8_t counter, double time, WaitCause cause) {
+  if (counter >= warp.counter.size() || warp.counter[counter] >= time) return;
+  warp.counter[counter] = time;
+  warp.counter_cause[counter] = cause;
+}
+
+bool Engine::issue_to_pipe(PlayingWarp& warp, const InsnCost& cost) {
   Sm& sm = *warp.cta->sm;
   Sm::Scheduler& scheduler = sm.schedulers[warp.scheduler];
   double& pipe = scheduler.pipe_free[static_cast<std::size_t>(cost.pipe)];
@@ -102,12 +123,13 @@ bool Engine::issue_to_pipe(PlayingWarp& warp, std::uint32_t insn) {
   if (scheduler.free_at > now_) {
     return wait_until(warp, WaitCause::kIssue, scheduler.free_at), false;
   }
-  warp.slots = issue_slots(sm, insn);
+  warp.slots = cost.slots;
   scheduler.free_at = now_ + warp.slots;
   sm.issue_busy += warp.slots;
   const double started = std::max(now_, pipe);
-  pipe = started + cost.interval;
-  sm.pipe_busy[static_cast<std::size_t>(cost.pipe)] += cost.interval;
+  const double interval = interval_of(sm, cost);
+  pipe = started + interval;
+  sm.pipe_busy[static_cast<std::size_t>(cost.pipe)] += interval;
   const bool is_shared = cost.pipe == Pipe::kShared;
   set_results(warp, started + cost.latency,
               is_shared ? WaitCause::kSharedData : WaitCause::kOperand);
@@ -115,12 +137,29 @@ bool Engine::issue_to_pipe(PlayingWarp& warp, std::uint32_t insn) {
   return true;
 }
 
+// Products take part of the register file's ports: what warps compute meanwhile takes longer.
+double Engine::interval_of(const Sm& sm, const InsnCost& cost) const {
+  if (!sm.has_wgmma || sm.tensor.free_at <= now_) return cost.interval;
+  switch (cost.pipe) {
+    case Pipe::kFma:
+      return cost.interval * p_.fma_beside_products;
+    case Pipe::kAlu:
+      return cost.interval * p_.alu_beside_products;
+    case Pipe::kSpecial:
+      return cost.interval * p_.special_beside_products;
+    default:
+      return cost.interval;
+  }
+}
+
 bool Engine::finish(PlayingWarp& warp) {
   const PreparedOp& op = op_of(warp);
-  const InsnCost& cost = kernel_.costs[op.insn];
+  const MachineOp* const machine = machine_of(warp);
+  const InsnCost& cost = machine == nullptr ? kernel_.costs[op.insn] : machine->cost;
   double next = now_;
-  if (!cost.is_free) {
-    next += std::max(1.0, warp.slots) + cost.stall;
+  if (machine != nullptr || (kernel_.machine.is_empty() && !cost.is_free)) {
+    const double stall = machine == nullptr ? 1 : machine->stall;
+    next += std::max(stall, warp.slots) + cost.stall;
     if (cost.ends_block && warp.next + 1 < warp.trace->ops.size() &&
         warp.trace->ops[warp.next + 1].insn < op.insn) {
       next += p_.branch_redirect;
@@ -154,21 +193,17 @@ double Engine::operands_ready(const PlayingWarp& warp, std::uint32_t insn, WaitC
 }
 
 void Engine::set_results(PlayingWarp& warp, double time, WaitCause producer) {
+  if (!kernel_.machine.is_empty()) {
+    const MachineOp* const op = machine_of(warp);
+    if (op != nullptr) hold_counter(warp, op->write_counter, time, producer);
+    return;
+  }
   const ValueNumbers& values = kernel_.order.values;
   const std::uint32_t insn = op_of(warp).insn, begin = values.first[insn];
   for (std::uint32_t i = begin; i < begin + values.num_written[insn]; ++i) {
     warp.ready[values.numbers[i]] = time;
     warp.producer[values.numbers[i]] = producer;
   }
-}
-
-double Engine::issue_slots(const Sm& sm, std::uint32_t insn) const {
-  constexpr double kOperandBytes = 128;
-  const InsnCost& cost = kernel_.costs[insn];
-  if (cost.pipe == Pipe::kAsync || cost.pipe == Pipe::kNone) return cost.slots;
-  const bool has_products = sm.tensor.free_at > now_;
-  const double bytes = p_.register_bytes - (has_products ? p_.tensor_register_bytes : 0);
-  return std::max<double>(cost.slots, kernel_.num_operands[insn] * kOperandBytes / bytes);
 }
 
 }  // namespace tilewright::sim

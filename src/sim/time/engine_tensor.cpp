@@ -24,10 +24,10 @@ bool Engine::handle_wgmma(PlayingWarp& warp, const TraceEvent& event) {
 // The last warp of the four starts the product.
 bool Engine::issue_wgmma(PlayingWarp& warp, const TraceEvent& event) {
   Sm& sm = *warp.cta->sm;
-  while (!sm.tensor_queue.empty() && sm.tensor_queue.front() <= now_) sm.tensor_queue.pop_front();
+  while (!sm.products.empty() && sm.products.front() <= now_) sm.products.pop_front();
   const auto most = static_cast<std::size_t>(p_.wgmma_queued);
-  if (sm.tensor_queue.size() >= most) {
-    const double room = sm.tensor_queue[sm.tensor_queue.size() - most];
+  if (sm.products.size() >= most) {
+    const double room = sm.products[sm.products.size() - most];
     return wait_until(warp, WaitCause::kTensorQueue, room), false;
   }
   Warpgroup& group = warp.cta->warpgroups[warp.index / kWarpgroupWarps];
@@ -37,10 +37,12 @@ bool Engine::issue_wgmma(PlayingWarp& warp, const TraceEvent& event) {
   const double rate = std::max(1.0, kernel_.tensor_rate[op_of(warp).insn]);
   const double n = event.a;
   const double product = 2 * 64 * n * static_cast<double>(event.b) / rate;
-  // A and B are read from shared memory at 128 bytes a clock.
-  const double read = (event.is_shared ? 16 : 0) + n / 4;
+  // A and B are read from shared memory at 128 bytes a clock. From registers A takes as long.
+  const double read = 16 + n / 4;
   multiply(*warp.cta, std::max(product, read));
   group.done.push_back(sm.tensor.free_at);
+  sm.products.push_back(sm.tensor.free_at);
+  sm.has_wgmma = true;
   for (PlayingWarp* const waiting : std::exchange(group.waiting, {})) wake(*waiting, now_);
   return true;
 }
@@ -63,7 +65,6 @@ bool Engine::await_wgmma(PlayingWarp& warp, const TraceEvent& event) {
 void Engine::multiply(PlayingCta& cta, double clocks) {
   Sm& sm = *cta.sm;
   const double end = sm.tensor.serve(now_, clocks * p_.tensor_scale);
-  sm.tensor_queue.push_back(end);
   if (cta.is_shown) show({end - clocks * p_.tensor_scale, end, -1, WaitCause::kTensor, 0});
 }
 

@@ -25,15 +25,16 @@ std::unordered_set<const Instruction*> labelled(const KernelCode& code) {
   return out;
 }
 
-/// Where basic blocks begin, in order, and the end of the code.
-std::vector<std::size_t> block_starts(const KernelCode& code, const std::vector<InsnCost>& costs) {
+/// Where blocks begin; `is_end`: of an instruction, whether a block ends with it.
+template <class IsEnd>
+std::vector<std::size_t> starts_after(const KernelCode& code, IsEnd&& is_end) {
   const std::unordered_set<const Instruction*> named = labelled(code);
   std::vector<std::size_t> starts = {0};
   for (std::size_t i = 1; i < code.insns.size(); ++i) {
     const Instruction* const insn = code.place(code.insns[i]).syntax;
     const bool is_first = code.insns[i - 1].syntax != code.insns[i].syntax;
     const bool is_named = is_first && insn != nullptr && named.contains(insn);
-    if (is_named || costs[i - 1].ends_block || costs[i - 1].is_fence) starts.push_back(i);
+    if (is_named || is_end(i - 1)) starts.push_back(i);
   }
   starts.push_back(code.insns.size());
   return starts;
@@ -221,12 +222,18 @@ class BlockScheduler {
 
 }  // namespace
 
+std::vector<std::size_t> control_block_starts(const KernelCode& code,
+                                              const std::vector<InsnCost>& costs) {
+  return starts_after(code, [&](std::size_t insn) { return costs[insn].ends_block; });
+}
+
 IssueOrder issue_order(const KernelCode& code, const std::vector<InsnCost>& costs) {
   IssueOrder order;
   const std::size_t count = code.insns.size();
   order.block.resize(count);
   order.rank.resize(count);
-  const std::vector<std::size_t> starts = block_starts(code, costs);
+  const std::vector<std::size_t> starts = starts_after(
+      code, [&](std::size_t insn) { return costs[insn].ends_block || costs[insn].is_fence; });
   Numberer numberer(code, costs);
   for (std::size_t b = 0; b + 1 < starts.size(); ++b) numberer.add_block(starts[b], starts[b + 1]);
   order.values = numberer.take();

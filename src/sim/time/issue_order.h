@@ -9,6 +9,7 @@
 #include "sim/state/code.h"
 #include "sim/time/insn_cost.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -29,6 +30,11 @@ struct IssueOrder {
   std::vector<std::uint32_t> rank;   ///< likewise: its place in the block
   ValueNumbers values;
 };
+
+/// Where blocks begin that are entered and left at their ends only, in order, and the end of the
+/// code.
+std::vector<std::size_t> control_block_starts(const KernelCode& code,
+                                              const std::vector<InsnCost>& costs);
 
 /// Data flow is kept, and the order of what is InsnCost::is_ordered; nothing crosses a fence.
 IssueOrder issue_order(const KernelCode& code, const std::vector<InsnCost>& costs);

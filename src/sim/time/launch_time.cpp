@@ -144,6 +144,17 @@ MemoryShare memory_share(const LaunchTrace& trace, const Launch& launch, const D
   return share;
 }
 
+/// Nothing where there is no cubin; a cubin that cannot be read is told.
+std::vector<MachineInsn> machine_code_of(const KernelCode& code, Prediction& out) {
+  if (code.module == nullptr || code.module->cubin == nullptr) return {};
+  try {
+    return read_machine_code(std::as_bytes(std::span(*code.module->cubin)), code.info.name);
+  } catch (const Error& error) {
+    out.note = error.what();
+    return {};
+  }
+}
+
 void describe(Prediction& out, const KernelTiming& kernel, const EngineResult& result,
               double scale) {
   const double hz = kernel.parameters.clock_hz;
@@ -177,7 +188,8 @@ Prediction predict_launch(const KernelCode& code, const Launch& launch, const De
   const Occupancy occupancy = occupancy_of(model, code.info, launch);
   const std::uint64_t slots = std::max(1U, occupancy.ctas_per_sm);
   const std::uint64_t places = std::max<std::uint64_t>(1, model.num_sms / launch.cluster.count());
-  const KernelTiming kernel(code, model, parameters);
+  const KernelTiming kernel(code, model, parameters, machine_code_of(code, out));
+  out.has_machine_code = !kernel.machine.is_empty();
   const MemoryShare share = memory_share(trace, launch, model, parameters, slots);
   const PlaceQueue queue = last_queue(trace.clusters, launch, places, slots);
   std::vector<const ClusterTrace*> clusters;

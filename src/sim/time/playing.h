@@ -71,6 +71,9 @@ struct PlayingWarp {
   double slots = 0;                 ///< of issue that the instruction took
   std::vector<double> ready;        ///< by value, ValueNumbers
   std::vector<WaitCause> producer;  ///< likewise: what a wait for it is
+  /// Of machine code: when each of the six counters is at zero, and what a wait for it is
+  std::array<double, 6> counter{};
+  std::array<WaitCause, 6> counter_cause{};
   double began = 0;
   double wait_began = 0;  ///< up to here all time has a cause
   std::uint64_t num_wgmmas = 0;
@@ -120,7 +123,8 @@ struct Sm {
   };
   std::array<Scheduler, kSchedulers> schedulers;
   Server shared, port_in, port_out, l2, hbm, tensor;
-  std::deque<double> tensor_queue;  ///< ends of the products that are under way
+  std::deque<double> products;  ///< of wgmma: ends of those that are under way
+  bool has_wgmma = false;       ///< products are of registers
   L1Cache l1;
   std::array<double, kNumPipes> pipe_busy{};
   double issue_busy = 0;

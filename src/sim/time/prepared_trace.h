@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sim/time/issue_order.h"
+#include "sim/time/machine_schedule.h"
 #include "sim/time/trace.h"
 
 #include <cstdint>
@@ -14,6 +15,9 @@ namespace tilewright::sim {
 /// An instruction of a trace at its place in the order of issue.
 struct PreparedOp {
   std::uint32_t insn = 0, first_event = 0, num_events = 0;
+  /// MachineSchedule::ops, if machine code is played; kNoMachineOp there: what has no instruction
+  /// of its own
+  std::uint32_t machine = kNoMachineOp;
 };
 
 struct PreparedWarp {
@@ -32,7 +36,8 @@ inline std::uint64_t barrier_key(const TraceEvent& event) {
   return event.b << 8 | event.a;
 }
 
-/// The result refers to `trace`.
-PreparedCta prepare(const CtaTrace& trace, const IssueOrder& order);
+/// The result refers to `trace`. `machine` is played in the place of PTX unless it is empty.
+PreparedCta prepare(const CtaTrace& trace, const IssueOrder& order, const MachineSchedule& machine,
+                    const std::vector<InsnCost>& costs);
 
 }  // namespace tilewright::sim

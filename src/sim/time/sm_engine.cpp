@@ -8,20 +8,14 @@
 namespace tilewright::sim {
 
 KernelTiming::KernelTiming(const KernelCode& kernel_code, const DeviceModel& device,
-                           const TimeParameters& time)
+                           const TimeParameters& time, const std::vector<MachineInsn>& machine_code)
     : code(kernel_code),
       model(device),
       parameters(time),
       costs(insn_costs(code, parameters)),
       order(issue_order(code, costs)) {
+  if (!machine_code.empty()) machine = machine_schedule(code, machine_code, costs, parameters);
   for (std::size_t i = 0; i < code.insns.size(); ++i) {
-    const RowUse& use = code.uses[i];
-    const auto is_operand = [&](Row row) {
-      return row >= code.predicate_end && row < code.constants_begin;
-    };
-    const Row* const read = code.rows.data() + use.begin + use.num_written;
-    num_operands.push_back(static_cast<std::uint8_t>(
-        std::min<std::ptrdiff_t>(3, std::count_if(read, read + use.num_read, is_operand))));
     const Instruction* const text = code.place(code.insns[i]).syntax;
     tensor_rate.push_back(
         text == nullptr ? 0 : sim::tensor_rate(model.rates.tensor, tensor_work(*text).type));

@@ -10,6 +10,7 @@
 #include "sim/state/code.h"
 #include "sim/time/insn_cost.h"
 #include "sim/time/issue_order.h"
+#include "sim/time/machine_schedule.h"
 #include "sim/time/time_parameters.h"
 #include "sim/time/trace.h"
 
@@ -20,19 +21,21 @@
 
 namespace tilewright::sim {
 
-/// What is the same for all CTAs of a kernel: costs and order of its instructions, the registers
-/// that they wait for.
+/// What is the same for all CTAs of a kernel: costs and order of its instructions, what
+/// they wait for.
 class KernelTiming {
  public:
-  KernelTiming(const KernelCode& code, const DeviceModel& model, const TimeParameters& parameters);
+  /// `machine`: empty if there is no machine code
+  KernelTiming(const KernelCode& code, const DeviceModel& model, const TimeParameters& parameters,
+               const std::vector<MachineInsn>& machine);
 
   const KernelCode& code;
   const DeviceModel& model;
   const TimeParameters& parameters;
   std::vector<InsnCost> costs;
   IssueOrder order;
-  std::vector<std::uint8_t> num_operands;  ///< of an instruction, that come from the register file
-  std::vector<double> tensor_rate;         ///< its FLOP per clock, 0: multiplies nothing
+  MachineSchedule machine;
+  std::vector<double> tensor_rate;  ///< its FLOP per clock, 0: multiplies nothing
 };
 
 /// The share of a launch's memory traffic that one SM sees.

@@ -25,52 +25,56 @@ constexpr double kFastBytes = 1e9;  ///< bytes per clock of what takes no time
 //   [B3] public notes of probes on a B300, where the unit is the same
 //   [B2] SemiAnalysis microbench-blackwell (B200)
 //   [o]  own logs in bench/results
+//   [P]  our probes (tools/hardware/record_timing.cpp), tests/golden/hardware/h200_timing.json.
+//        Tests hold the constants to it
 // "weak": no measurement of an H200 is known; to be probed.
 TimeParameters h200_parameters() {
   TimeParameters p;
-  p.fma_interval = 1, p.fma_latency = 4;           // [H]
-  p.alu_interval = 2, p.alu_latency = 4;           // [G] 64 lanes a clock
-  p.special_interval = 8, p.special_latency = 19;  // [H] dependent chain 18.9
+  p.fma_interval = 1, p.fma_latency = 4;           // [P]
+  p.alu_interval = 2, p.alu_latency = 4;           // [P]
+  p.special_interval = 8, p.special_latency = 17;  // [P]
   p.double_interval = 2, p.double_latency = 8;     // [G] 64 lanes; latency weak
-  // Weak: some 1024 bytes a clock and SM in a public configuration, half of it for accumulators.
-  p.register_bytes = 256, p.tensor_register_bytes = 128;
-  p.branch_redirect = 12;  // [H]
+  // [P] wgmma_beside_*. FMA is weak: from m64n256k16 alone, since sums without pauses keep products
+  // from being issued at all.
+  p.fma_beside_products = 2.9, p.alu_beside_products = 1.6, p.special_beside_products = 1.25;
+  p.uniform_latency = 20, p.operand_read = 16;  // weak
+  p.branch_redirect = 12;                       // [H]
   // One m16n8k16 per 6 to 6.5 clocks and scheduler, where wgmma's rate would give 4. [D]
   p.mma_sync_interval_scale = 1.6, p.mma_sync_latency = 22;
 
-  p.shared_latency = 29, p.matrix_load_latency = 33;  // [D] [R]
-  p.shuffle_latency = 23;                             // weak: older parts
+  p.shared_latency = 25, p.matrix_load_latency = 31;  // [P] less the addition of the chain
+  p.shuffle_latency = 24;                             // [P]
   p.shared_interval = 1;                              // [D] n-way conflicts take n
 
   p.wgmma_issue = 12;  // [H]
-  p.wgmma_tail = 66;   // [H] 66 SS, 64 RS
-  p.wgmma_queued = 6;  // weak
+  p.wgmma_tail = 65;   // [P] a product alone
+  p.wgmma_queued = 8;  // [P] the ninth waits
 
   p.copy_issue = 32;        // [H] elect and UTMALDG
-  p.copy_latency = 100;     // [D] TMA beside a load
-  p.copy_first_use = 600;   // weak: 1346 clocks for 1 KiB from HBM [H] less 709 [D]
+  p.copy_latency = 140;     // [P] TMA beside a load, less its issue
+  p.copy_first_use = 80;    // [P]
   p.mbarrier_issue = 6;     // [H]
-  p.mbarrier_arrival = 16;  // [H] 52 from an arrival to the waiting warp, less the next
-  p.mbarrier_wake = 36;     // [H]
-  p.mbarrier_ready = 36;    // [H] 36 to 43
+  p.mbarrier_arrival = 20;  // [P] together with the next: 98 a hand-over, code included
+  p.mbarrier_wake = 56;     // [P]
+  p.mbarrier_ready = 36;    // [P] 42 with its branch
   p.remote_arrival = 176;   // [H] 212 to the owner's wait
-  p.barrier_release = 22, p.barrier_per_warp = 2;  // [B3]; [H] has 37 for eight warps
-  p.cluster_release = 340;                         // weak: [B3] 373 to 380 for cluster.sync
-  p.proxy_fence = 10;                              // [H] 8 to 13 alone
-  p.memory_fence = 500;                            // weak: a round to L2
-  p.set_registers = 30;                            // weak
-  p.remote_shared_latency = 193;                   // [D]
+  p.barrier_release = 12.3, p.barrier_per_warp = 2.1;  // [P]
+  p.cluster_release = 350;                             // [P] with its fence; 82 without
+  p.proxy_fence = 9;                                   // [P] alone
+  p.memory_fence = 516;                                // [P]
+  p.set_registers = 50;                                // [P]
+  p.remote_shared_latency = 210;                       // [P] less the addition of the chain
 
-  p.l1_latency = 33, p.l2_latency = 270, p.hbm_latency = 610;  // [D] [R]
-  p.atomic_latency = 500;                                      // weak
+  p.l1_latency = 34, p.l2_latency = 280, p.hbm_latency = 685;  // [P] less the branch that waits
+  p.atomic_latency = 588;                                      // [P]
   p.l1_bytes = 256 << 10;                                      // data sheet, shared memory included
-  p.sm_bytes = 64;                                             // [D]
-  p.l2_bytes_per_clock = 9.7e12 / 1.98e9;                      // [R] up to 40 MB
+  p.sm_bytes = 110;                                            // [P] TMA; loads 93
+  p.l2_bytes_per_clock = 8.5e12 / 1.98e9;                      // [P] TMA, 16 MiB; loads as much
   p.hbm_bytes_per_clock = 4.62e12 / 1.98e9;                    // [o] sustained in decode
 
-  p.launch = 4400;          // [B3] 2.2 us between two events
-  p.dependent_gain = 1500;  // [B3] 0.5 to 1 us
-  p.cta_start = 1100;       // [H] 1000 to 1200
+  p.launch = 4400;         // [B3] 2.2 us between two events
+  p.dependent_gain = 230;  // [P] in a graph
+  p.cta_start = 315;       // [P]
   return p;
 }
 
@@ -98,7 +102,8 @@ struct IdealUnit {
 constexpr auto kIdealUnits = std::to_array<IdealUnit>({
     {"tensor",
      [](TimeParameters& p) {
-       p.tensor_scale = p.tensor_register_bytes = 0;
+       p.tensor_scale = 0;
+       p.fma_beside_products = p.alu_beside_products = p.special_beside_products = 1;
        p.wgmma_issue = p.wgmma_tail = p.tcgen05_issue = p.tcgen05_tail = kFast;
        p.wgmma_queued = 1e9;
        p.mma_sync_interval_scale = p.mma_sync_latency = kFast;

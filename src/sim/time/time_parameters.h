@@ -21,9 +21,10 @@ struct TimeParameters {
   double alu_interval = 0, alu_latency = 0;          ///< integers, logic, min and max, packing
   double special_interval = 0, special_latency = 0;  ///< ex2, rcp, sin: MUFU
   double double_interval = 0, double_latency = 0;
-  /// Operands that a scheduler's part of the register file gives a clock, and what of it running
-  /// products take for their accumulators
-  double register_bytes = 0, tensor_register_bytes = 0;
+  /// By what factor an instruction keeps its unit longer while products of wgmma run
+  double fma_beside_products = 1, alu_beside_products = 1, special_beside_products = 1;
+  double uniform_latency = 0;  ///< of special registers and constants, by their counter
+  double operand_read = 0;     ///< until a load, store or copy has read its registers
   double branch_redirect = 0;  ///< of a branch that is taken
   double mma_sync_interval_scale = 0, mma_sync_latency = 0;
 

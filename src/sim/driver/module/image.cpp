@@ -47,7 +47,7 @@ struct EntryHeader {
 };
 static_assert(sizeof(EntryHeader) == 64);
 
-constexpr std::uint16_t kPtxKind = 1;
+constexpr std::uint16_t kPtxKind = 1, kCubinKind = 2;
 constexpr std::uint64_t kIsLz4 = 0x2000;
 constexpr std::uint64_t kIsZstd = 0x8000;
 constexpr std::uint64_t kMaxTextBytes = 1 << 30;
@@ -261,6 +261,20 @@ std::string ptx_of(const void* image, const DeviceModel& model) {
   }
   expect(length > 0, CUresult::kInvalidImage);
   return text;
+}
+
+std::string cubin_of(const void* image, const DeviceModel& model) {
+  const auto* bytes = static_cast<const std::byte*>(image);
+  const std::size_t length = strnlen(static_cast<const char*>(image), sizeof(std::uint32_t));
+  if (length < sizeof(std::uint32_t)) return {};
+  if (read<std::uint32_t>(bytes) == kWrapperMagic) bytes = read<Wrapper>(bytes).fatbin;
+  if (bytes == nullptr || read<std::uint32_t>(bytes) != kFatbinMagic) return {};
+  for (const Entry& entry : entries_of(bytes)) {
+    const bool is_for_device = static_cast<int>(entry.header.target) == model.compute_capability;
+    if (entry.header.kind != kCubinKind || !is_for_device) continue;
+    if (std::optional<std::string> cubin = expanded(entry)) return *cubin;
+  }
+  return {};
 }
 
 std::string read_image_file(const char* path) {

@@ -8,7 +8,7 @@ std::shared_ptr<ModuleObject> Library::module_in(Context& context) {
   const std::lock_guard lock(mutex);
   std::shared_ptr<ModuleObject>& module = modules[&context];
   if (module != nullptr) return module;
-  module = load_module(context, ptx, name, {});
+  module = load_module(context, {ptx, name, cubin}, {});
   module->library = this;
   for (const auto& [key, function] : module->functions) {
     Driver::get().functions.add(function);
@@ -50,9 +50,10 @@ void load(CUlibrary* out, const void* image, std::string name, const JitOptions&
   Context& context = some_context();
   const auto library = std::make_shared<Library>();
   library->ptx = ptx_of(image, context.device.model);
+  if (Driver::get().options().has_time) library->cubin = cubin_of(image, context.device.model);
   library->name = std::move(name);
   const std::shared_ptr<ModuleObject> module =
-      load_module(context, library->ptx, library->name, options);
+      load_module(context, {library->ptx, library->name, library->cubin}, options);
   for (const auto& [key, function] : module->functions) {
     const auto kernel = std::make_shared<KernelObject>();
     kernel->library = library.get();

@@ -67,10 +67,13 @@ void note_problems(const std::vector<KernelInfo>& kernels, const JitOptions& opt
   if (!is_any_usable) refuse(CUresult::kInvalidPtx);
 }
 
-std::shared_ptr<const LoadedModule> translate(Context& context, std::string ptx,
-                                              const std::string& name, const JitOptions& options) {
+std::shared_ptr<const LoadedModule> translate(Context& context, ModuleText text,
+                                              const JitOptions& options) {
   try {
-    sim::Module module = parse_module(std::move(ptx), name);
+    sim::Module module = parse_module(std::move(text.ptx), text.name);
+    if (!text.cubin.empty()) {
+      module.cubin = std::make_shared<const std::string>(std::move(text.cubin));
+    }
     require_target(module, context.device.model, options);
     return context.device.machine().load(std::move(module));
   } catch (const Error& error) {
@@ -109,13 +112,13 @@ std::string keep_text(const std::string& ptx, const std::string& name) {
 
 }  // namespace
 
-std::shared_ptr<ModuleObject> load_module(Context& context, std::string ptx,
-                                          const std::string& name, const JitOptions& options) {
-  ModuleText text = replace_module({std::move(ptx), name}, Driver::get().options().replacements);
+std::shared_ptr<ModuleObject> load_module(Context& context, ModuleText given,
+                                          const JitOptions& options) {
+  ModuleText text = replace_module(std::move(given), Driver::get().options().replacements);
   auto module = std::make_shared<ModuleObject>();
   module->context = &context;
-  const std::string place = keep_text(text.ptx, text.name);
-  module->loaded = translate(context, std::move(text.ptx), place, options);
+  text.name = keep_text(text.ptx, text.name);
+  module->loaded = translate(context, std::move(text), options);
   const std::vector<KernelInfo> kernels = module->loaded->kernels();
   note_problems(kernels, options);
   for (const KernelInfo& kernel : kernels) {

@@ -24,7 +24,9 @@ void load(CUmodule* out, const void* image, const std::string& name, const JitOp
           bool has_log) {
   Context& context = usable_context();
   expect(out != nullptr);
-  std::string ptx = ptx_of(image, context.device.model);
+  const bool has_time = Driver::get().options().has_time;
+  ModuleText code = {ptx_of(image, context.device.model), name,
+                     has_time ? cubin_of(image, context.device.model) : ""};
   // Who gives no buffer for the log would learn nothing: then it goes to standard error.
   char text[4096];
   void* values[] = {text, reinterpret_cast<void*>(sizeof text)};
@@ -33,7 +35,7 @@ void load(CUmodule* out, const void* image, const std::string& name, const JitOp
   const JitOptions own(2, kKeys, values);
   const JitOptions& log = has_log ? options : own;
   const CUresult result = answer([&] {
-    const std::shared_ptr<ModuleObject> module = load_module(context, std::move(ptx), name, log);
+    const std::shared_ptr<ModuleObject> module = load_module(context, std::move(code), log);
     for (const auto& [key, function] : module->functions) {
       Driver::get().functions.add(function);
     }

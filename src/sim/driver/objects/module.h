@@ -38,7 +38,7 @@ struct FunctionObject {
 
 /// Code that is loaded into a context when it is first used there.
 struct Library {
-  std::string ptx, name;
+  std::string ptx, cubin, name;
   std::mutex mutex;
   std::map<const Context*, std::shared_ptr<ModuleObject>> modules;
   std::map<std::string, std::shared_ptr<KernelObject>, std::less<>> kernels;
@@ -79,8 +79,12 @@ class JitOptions {
 /// Errors   Failure after saying why: CUDA_ERROR_NO_BINARY_FOR_GPU, INVALID_IMAGE
 std::string ptx_of(const void* image, const DeviceModel& model);
 
+/// The machine code for the device that a fatbin has beside PTX; empty if there is none.
+std::string cubin_of(const void* image, const DeviceModel& model);
+
 struct ModuleText {
-  std::string ptx, name;  ///< the name goes into messages
+  std::string ptx, name;   ///< the name goes into messages
+  std::string cubin = {};  ///< cubin_of(), for predicted times
 };
 
 /// The text of the file that is to stand in for a module with one of these entries, which is said;
@@ -89,8 +93,8 @@ struct ModuleText {
 ModuleText replace_module(ModuleText given, const std::vector<Replacement>& replacements);
 
 /// Errors   Failure; the log says why
-std::shared_ptr<ModuleObject> load_module(Context& context, std::string ptx,
-                                          const std::string& name, const JitOptions& options);
+std::shared_ptr<ModuleObject> load_module(Context& context, ModuleText given,
+                                          const JitOptions& options);
 
 /// A name for code that comes without one.
 std::string next_module_name();

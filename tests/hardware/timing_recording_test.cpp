@@ -1,0 +1,192 @@
+// Constants of the simulator's timing model, held to what probes of a GPU took.
+
+#include "base/json.h"
+#include "hardware/timing_case.h"
+#include "sim/model/device_model.h"
+#include "sim/time/time_parameters.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace tilewright::hardware {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kReadingClock = 14;  ///< of the probe "nothing": two readings and no more
+
+const json& timing_recording() {
+  static const json recording =
+      read_json(std::string(TILEWRIGHT_TEST_DATA) + "/hardware/h200_timing.json");
+  return recording;
+}
+
+const json& recorded(const std::string& name) {
+  static const auto by_name = [] {
+    std::map<std::string, json> probes;
+    for (const json& probe : timing_recording()["probes"]) probes[probe["name"]] = probe;
+    return probes;
+  }();
+  const auto found = by_name.find(name);
+  EXPECT_NE(found, by_name.end()) << name << " was not recorded";
+  static const json none;
+  return found == by_name.end() ? none : found->second;
+}
+
+/// The median of the samples; of lists, of their numbers at `index` (negative: from the end).
+double middle(const std::string& name, int index = -1) {
+  std::vector<double> values;
+  for (const json& sample : recorded(name)["samples"]) {
+    if (sample.is_array()) {
+      const int size = static_cast<int>(sample.size());
+      values.push_back(sample[static_cast<std::size_t>(index < 0 ? size + index : index)]);
+    } else {
+      values.push_back(sample);
+    }
+  }
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+/// Clocks of one operation, without those of reading the clock.
+double each(const std::string& name) {
+  return (middle(name) - kReadingClock) / recorded(name)["operations"].get<double>();
+}
+
+sim::TimeParameters constants() {
+  return sim::time_parameters(sim::device_models().front());
+}
+
+TEST(TimingRecording, HasTheCasesOfTheTable) {
+  for (const char* key : {"device", "driver", "toolkit", "date"}) {
+    EXPECT_FALSE(timing_recording()[key].get<std::string>().empty()) << key;
+  }
+  std::map<std::string, TimingCase> cases;
+  for (const TimingCase& timing : timing_cases()) {
+    EXPECT_TRUE(cases.emplace(timing.name, timing).second) << timing.name << " is there twice";
+  }
+  EXPECT_EQ(timing_recording()["probes"].size(), cases.size()) << "record again";
+  for (const json& probe : timing_recording()["probes"]) {
+    const auto found = cases.find(probe["name"]);
+    ASSERT_NE(found, cases.end()) << probe["name"] << " is in no table; record again";
+    EXPECT_EQ(probe["operations"], found->second.operations) << probe["name"];
+    EXPECT_EQ(probe["threads"], found->second.threads) << probe["name"];
+  }
+}
+
+// Reading the clock overlaps with the end of the 128 steps: a tenth of a clock of each.
+TEST(TimingRecording, LatenciesAndIntervalsOfInstructions) {
+  const sim::TimeParameters p = constants();
+  EXPECT_NEAR(each("ffma_chain, 1 warps"), p.fma_latency, 0.15);
+  EXPECT_NEAR(each("ffma_streams, 4 warps"), p.fma_interval, 0.1);
+  EXPECT_NEAR(each("fmin_fmax_chain, 1 warps"), p.alu_latency, 0.15);
+  for (const char* name : {"lop3", "prmt", "shf", "fmin_fmax", "cvt_bf16x2", "imad", "i2f"}) {
+    EXPECT_NEAR(each(std::string(name) + "_streams, 4 warps"), p.alu_interval, 0.15) << name;
+  }
+  EXPECT_NEAR(each("ex2_chain, 1 warps"), p.special_latency, 0.3);
+  EXPECT_NEAR(each("ex2_streams, 4 warps"), p.special_interval, 0.1);
+  EXPECT_NEAR(each("f2i_streams, 4 warps"), p.special_interval, 0.1);
+  EXPECT_NEAR(each("shfl_bfly_chain, 1 warps"), p.shuffle_latency, 0.5);
+}
+
+// The chain of addresses has an addition, of 4 clocks, behind each load.
+TEST(TimingRecording, LatenciesOfMemory) {
+  const sim::TimeParameters p = constants();
+  EXPECT_NEAR(each("shared_load_chain, 1 warps") - 4, p.shared_latency, 1);
+  EXPECT_NEAR(each("ldmatrix_chain, 1 warps") - 4, p.matrix_load_latency, 1);
+  EXPECT_NEAR(each("l1_chain, 1 warps") - 5, p.l1_latency, 2);
+  EXPECT_NEAR(each("remote_chain, 2 CTAs, 1 warps") - 8, p.remote_shared_latency, 10);
+  EXPECT_NEAR(each("atomic_chain, 1 warps") - 4, p.atomic_latency, 5);
+  // One load: the branch that waits for it is in it.
+  EXPECT_NEAR(middle("memory_loads, L2, 2 MiB") - kReadingClock, p.l2_latency, 15);
+  EXPECT_NEAR(middle("memory_loads, HBM, 64 MiB") - kReadingClock, p.hbm_latency, 20);
+  // Bytes of a clock of one SM, by six copies of 32 KiB more than one has.
+  const double more =
+      middle("copy_tensor, 6 of 32768 bytes, L2") - middle("copy_tensor, 1 of 32768 bytes, L2");
+  EXPECT_NEAR(5 * 32768 / more, p.sm_bytes, 5);
+  const double seconds = 1e-6 * middle("copy_stream, 64 KiB an SM, L2");
+  EXPECT_NEAR((1 << 30) / seconds / 1.98e9, p.l2_bytes_per_clock, 100);
+}
+
+TEST(TimingRecording, TensorCores) {
+  const sim::TimeParameters p = constants();
+  for (const int n : {64, 128, 256}) {
+    const std::string name = "wgmma_ss_n" + std::to_string(n) + "_x1, 1 warpgroups";
+    EXPECT_NEAR(middle(name) - n / 2.0, p.wgmma_tail, 2) << n;
+  }
+  // Marks: each product is accepted p.wgmma_issue after the last one, until the queue is full.
+  const std::string marks = "wgmma_marks_ss_n128, 1 warpgroups";
+  const int queued = static_cast<int>(p.wgmma_queued);
+  for (int i = 1; i + 1 < queued; ++i) {
+    EXPECT_NEAR(middle(marks, i) - middle(marks, i - 1), p.wgmma_issue, 3) << i;
+  }
+  for (int i = queued; i < 16; ++i) {
+    EXPECT_NEAR(middle(marks, i) - middle(marks, i - 1), 64, 3) << i;
+  }
+}
+
+// 2048 instructions of a warp while 16 groups of 8 products run: `rest` of them come after the
+// products' end, at their own rate.
+double interval_beside(const std::string& instruction, int group) {
+  const std::string name = "wgmma_beside_" + instruction + "_ss_n128, 1 other warpgroups, ";
+  const double own = middle(name + "no products", group) / 2048;
+  const double products = middle(name + "products", 0), all = middle(name + "products", group);
+  const double rest = std::max(0.0, (all - products) / own);
+  return std::min(all, products) / (2048 - rest) / own;
+}
+
+TEST(TimingRecording, WhatProductsLeaveOfOtherUnits) {
+  const sim::TimeParameters p = constants();
+  EXPECT_NEAR(interval_beside("fmin_fmax", 1), p.alu_beside_products, 0.1);
+  EXPECT_NEAR(interval_beside("cvt_bf16x2", 1), p.alu_beside_products, 0.1);
+  EXPECT_NEAR(interval_beside("ex2", 1), p.special_beside_products, 0.05);
+}
+
+TEST(TimingRecording, BarriersAndFences) {
+  const sim::TimeParameters p = constants();
+  for (const int warps : {1, 4, 8, 12, 16, 32}) {
+    EXPECT_NEAR(each("cta_barrier, " + std::to_string(warps) + " warps"),
+                p.barrier_release + p.barrier_per_warp * warps, 1.5)
+        << warps;
+  }
+  // To the consumer and back, and some 12 clocks of code on both ways.
+  EXPECT_NEAR(each("hand_over, 2 warps") / 2 - 12,
+              p.mbarrier_issue + p.mbarrier_arrival + p.mbarrier_wake, 10);
+  EXPECT_NEAR(each("ready_waits, 1 warps") - 5, p.mbarrier_ready, 3);
+  EXPECT_NEAR(each("set_registers, 4 warps") / 2, p.set_registers, 3);
+  EXPECT_NEAR(each("gpu_fence, 1 warps"), p.memory_fence, 5);
+  EXPECT_NEAR(each("proxy_fence, 1 warps"), p.proxy_fence, 2);
+  EXPECT_NEAR(each("cluster_barrier, 2 CTAs, 4 warps"), p.cluster_release, 20);
+}
+
+TEST(TimingRecording, CopiesAndLaunches) {
+  const sim::TimeParameters p = constants();
+  // Issue and the bytes of the box are part of it; the wait ends as any other does.
+  const double copy = middle("copy_tensor, 1 of 256 bytes, L2") - kReadingClock;
+  EXPECT_NEAR(copy, p.copy_issue + p.l2_latency + p.copy_latency + p.mbarrier_wake, 25);
+  const json& first = recorded("copy_tensor, 1 of 16384 bytes, L2")["samples"][0];
+  EXPECT_NEAR(first.back().get<double>() - middle("copy_tensor, 1 of 16384 bytes, L2"),
+              p.copy_first_use, 10);
+  for (const char* threads : {"128", "384", "1024"}) {
+    EXPECT_NEAR(
+        middle(std::string("cta_times, ") + threads + " threads, 204800 bytes of shared memory"),
+        p.cta_start, 10);
+  }
+  std::map<std::string, double> launches;
+  for (const json& launch : timing_recording()["launches"]) {
+    std::vector<double> samples = launch["samples"];
+    std::ranges::sort(samples);
+    launches[launch["name"]] =
+        samples[samples.size() / 2] / launch["operations"].get<double>() * 1980;
+  }
+  EXPECT_NEAR(launches["graph of 100 launches"] - launches["graph of 100 dependent launches"],
+              p.dependent_gain, 20);
+}
+
+}  // namespace
+}  // namespace tilewright::hardware
