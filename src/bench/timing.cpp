@@ -3,6 +3,7 @@
 #include "tilewright/attention.h"
 #include "tilewright/buffer.h"
 #include "tilewright/device.h"
+#include "tilewright/linear.h"
 #include "tilewright/stream.h"
 
 #include "base/error.h"
@@ -54,8 +55,15 @@ std::size_t bytes_of(const AttentionProblem& p, std::int64_t rows, std::int64_t 
   return static_cast<std::size_t>(2 * p.batch * rows * heads * p.head_dim);
 }
 
+json predicted_by(const Device& device, const std::string& kernel) {
+  const json counts = take_counts(device);
+  require(counts.is_object() && counts.contains("predicted"), ErrorKind::kInternal,
+          "bench timing: the simulator predicts no time of {}", kernel);
+  return counts["predicted"];
+}
+
 /// What a launch takes does not depend on the numbers: operands are whatever memory holds.
-json predict(const Device& device, const TimingPoint& point) {
+json predict_attention(const Device& device, const TimingPoint& point) {
   const Attention attention(device, attention_problem(point));
   const AttentionProblem& p = attention.plan().problem;
   const Buffer q(device, bytes_of(p, p.q_len, p.heads));
@@ -72,10 +80,63 @@ json predict(const Device& device, const TimingPoint& point) {
                  .workspace = workspace.data(),
                  .stream = stream.handle()});
   stream.synchronize();
-  const json counts = take_counts(device);
-  require(counts.is_object() && counts.contains("predicted"), ErrorKind::kInternal,
-          "bench timing: the simulator predicts no time of {}", point.kernel);
-  return counts["predicted"];
+  return predicted_by(device, point.kernel);
+}
+
+/// "w4a16" of "w4a16:band": weights of NVFP4 or FP8, activations of bf16 or FP8.
+struct LinearKind {
+  NumberFormat format = NumberFormat::kNvfp4;
+  LinearActivations activations = LinearActivations::kBf16;
+};
+
+LinearKind linear_kind(const std::string& name) {
+  return {name.starts_with("w4") ? NumberFormat::kNvfp4 : NumberFormat::kFp8,
+          name.ends_with("a16") ? LinearActivations::kBf16 : LinearActivations::kFp8};
+}
+
+LinearWeight zero_weight(const Device& device, const LinearKind& kind, std::int64_t n,
+                         std::int64_t k) {
+  LinearWeightSource source;
+  source.format = kind.format;
+  const bool is_fp4 = kind.format == NumberFormat::kNvfp4;
+  const std::vector<std::byte> values(static_cast<std::size_t>(is_fp4 ? n * k / 2 : n * k));
+  const std::vector<float> block_scales(
+      static_cast<std::size_t>((n + 127) / 128 * ((k + 127) / 128)), 1.0F);
+  const std::vector<std::byte> group_scales(static_cast<std::size_t>(n * k / 16));
+  if (is_fp4) {
+    source.values = contiguous_view(values.data(), DType::kU8, {n, k / 2});
+    source.scales = contiguous_view(group_scales.data(), DType::kU8, {n, k / 16});
+    source.global_scale = 1.0F;
+  } else {
+    source.values = contiguous_view(values.data(), DType::kF8_E4M3, {n, k});
+    source.scales =
+        contiguous_view(block_scales.data(), DType::kF32, {(n + 127) / 128, (k + 127) / 128});
+  }
+  return LinearWeight::prepare(device, source, kind.activations);
+}
+
+json predict_linear(const Device& device, const TimingPoint& point) {
+  const std::size_t colon = point.kernel.find(':');
+  const json& from = point.problem;
+  const std::int64_t m = from["m"], n = from["n"], k = from["k"];
+  const LinearWeight weight = zero_weight(device, linear_kind(point.kernel.substr(0, colon)), n, k);
+  LinearProblem problem;
+  problem.m = m;
+  problem.kernel = point.kernel.substr(colon + 1);
+  const Linear linear(weight, problem);
+  const Buffer x(device, static_cast<std::size_t>(2 * m * k));
+  const Buffer out(device, static_cast<std::size_t>(2 * m * n));
+  const Buffer workspace(device, linear.plan().workspace_bytes);
+  const Stream stream(device);
+  take_counts(device);
+  linear.run(
+      {.x = x.data(), .out = out.data(), .workspace = workspace.data(), .stream = stream.handle()});
+  stream.synchronize();
+  return predicted_by(device, point.kernel);
+}
+
+json predict(const Device& device, const TimingPoint& point) {
+  return point.is_linear ? predict_linear(device, point) : predict_attention(device, point);
 }
 
 /// Before the device is opened: then the simulator reads what it is to do. Its checks take
@@ -148,6 +209,28 @@ double mean(const std::vector<double>& values) {
                               static_cast<double>(values.size());
 }
 
+bool is_chosen_attention(const TimingPoint& point, const TimingChoice& choice) {
+  const json& problem = point.problem;
+  const bool is_causal = problem["causal"];
+  const bool is_mask = choice.mask == "both" || is_causal == (choice.mask == "causal");
+  return is_mask && is_chosen(choice.kernels, point.kernel) &&
+         is_chosen(choice.lengths, problem["kv_len"].get<std::int64_t>()) &&
+         is_chosen(choice.head_dims, problem["head_dim"].get<std::int64_t>());
+}
+
+/// Kernels of one kind of weights and activations are compared with each other: the kind becomes
+/// part of the shape.
+bool is_chosen_linear(TimingPoint& point, const std::string& source, const TimingChoice& choice) {
+  const std::size_t colon = point.kernel.find(':');
+  if (source != "tilewright" || colon == std::string::npos) return false;
+  const json& problem = point.problem;
+  const std::int64_t m = problem["m"], n = problem["n"], k = problem["k"];
+  point.shape = fmt::format("{} m{} n{} k{}", point.kernel.substr(0, colon), m, n, k);
+  const bool is_kernel = is_chosen(choice.kernels, point.kernel) ||
+                         is_chosen(choice.kernels, point.kernel.substr(colon + 1));
+  return is_kernel && is_chosen(choice.rows, m) && is_chosen(choice.features, n);
+}
+
 std::string percent(double part) {
   return fmt::format("{:+.1f} %", 100 * part);
 }
@@ -155,24 +238,25 @@ std::string percent(double part) {
 }  // namespace
 
 std::vector<TimingPoint> timing_points(const json& log, const TimingChoice& choice) {
-  require(log.is_object() && log.value("kind", "") == "attention" &&
-              log.value("tool", "").starts_with("tilewright ladder"),
+  const std::string kind = log.is_object() ? log.value("kind", "") : "";
+  const std::string tool = log.is_object() ? log.value("tool", "") : "";
+  const bool is_linear = kind == "linear" && tool == "bench/linear_peers.py";
+  require(is_linear || (kind == "attention" && tool.starts_with("tilewright ladder")),
           ErrorKind::kInvalidArgument,
-          "bench timing: a log of `tilewright ladder` is expected, as in bench/results");
+          "bench timing: a log of `tilewright ladder` or bench/linear_peers.py is expected, as in "
+          "bench/results");
   std::vector<TimingPoint> points;
   for (const json& row : log["samples"]) {
     if (!row.contains("samples_us") || !row.contains("clocks_after")) continue;
-    const json& problem = row["problem"];
-    const bool is_causal = problem["causal"];
     TimingPoint point{.shape = row["case"],
                       .kernel = row["kernel"],
-                      .problem = problem,
+                      .is_linear = is_linear,
+                      .problem = row["problem"],
                       .measured_us = median(row["samples_us"].get<std::vector<double>>()),
                       .clock_mhz = row["clocks_after"]["sm_mhz"]};
-    const bool is_mask = choice.mask == "both" || is_causal == (choice.mask == "causal");
-    if (is_mask && point.measured_us <= choice.most_us && is_chosen(choice.kernels, point.kernel) &&
-        is_chosen(choice.lengths, problem["kv_len"].get<std::int64_t>()) &&
-        is_chosen(choice.head_dims, problem["head_dim"].get<std::int64_t>())) {
+    if (point.measured_us > choice.most_us) continue;
+    if (is_linear ? is_chosen_linear(point, row.value("source", ""), choice)
+                  : is_chosen_attention(point, choice)) {
       points.push_back(std::move(point));
     }
   }

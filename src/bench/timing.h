@@ -15,21 +15,24 @@ namespace tilewright::cli {
 struct TimingChoice {
   std::vector<std::string> kernels;
   std::vector<std::int64_t> lengths, head_dims;
-  std::string mask = "both";  ///< "full", "causal", "both"
-  double most_us = 3000;      ///< longer ones take the simulator long
-  int sample = 12;            ///< clusters of a launch that are run
+  std::vector<std::int64_t> rows, features;  ///< of linear layers: m, and n
+  std::string mask = "both";                 ///< "full", "causal", "both"
+  double most_us = 3000;                     ///< longer ones take the simulator long
+  int sample = 12;                           ///< clusters of a launch that are run
 };
 
 /// A row of a log that was measured on an H200.
 struct TimingPoint {
-  std::string shape;  ///< "full d128 n4096"
+  std::string shape;  ///< "full d128 n4096", "w4a16 m64 n4096 k4096"
   std::string kernel;
+  bool is_linear = false;  ///< else attention
   nlohmann::json problem;
   double measured_us = 0;  ///< median, at `clock_mhz`
   double clock_mhz = 0;
 };
 
-/// The measured rows of a log of `tilewright ladder` that are chosen.
+/// The measured rows that are chosen, of a log of `tilewright ladder` or of our own kernels in one
+/// of bench/linear_peers.py.
 /// Errors   InvalidArgument if it is a log of something else
 std::vector<TimingPoint> timing_points(const nlohmann::json& log, const TimingChoice& choice);
 

@@ -32,7 +32,7 @@ void add_bench_timing(CLI::App& bench, Context& context) {
       "timing", "times that the simulator predicts, beside those that an H200 took");
   auto args = std::make_shared<BenchTimingArgs>();
   TimingChoice& choice = args->choice;
-  command->add_option("log", args->log, "a log of `tilewright ladder` from an H200")
+  command->add_option("log", args->log, "a log of an H200: `tilewright ladder` or linear layers")
       ->required()
       ->check(quiet(CLI::ExistingFile))
       ->type_name("FILE");
@@ -43,6 +43,12 @@ void add_bench_timing(CLI::App& bench, Context& context) {
       ->delimiter(',')
       ->option_text("N ...");
   command->add_option("--head-dims", choice.head_dims, "only these")
+      ->delimiter(',')
+      ->option_text("N ...");
+  command->add_option("--rows", choice.rows, "of linear layers only these m")
+      ->delimiter(',')
+      ->option_text("M ...");
+  command->add_option("--features", choice.features, "of linear layers only these n")
       ->delimiter(',')
       ->option_text("N ...");
   command->add_option("--mask", choice.mask, "only this mask")
