@@ -41,20 +41,23 @@ Sampler::Sampler(const SamplerOptions& options, std::uint64_t sequence)
 }
 
 std::int32_t Sampler::next(std::span<const double> logits) {
+  double max = -std::numeric_limits<double>::infinity();
+  std::int32_t best = -1;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (!(logits[i] > max)) continue;  // NaN is not
+    max = logits[i];
+    best = static_cast<std::int32_t>(i);
+  }
+  require(best >= 0 && std::isfinite(max), ErrorKind::kInvalidArgument,
+          "sampler: none of {} logits is finite, or the largest is infinite; expected numbers. The "
+          "model's arithmetic went wrong: compare its stages with --trace",
+          logits.size());
+  if (options_.temperature == 0) return best;
   std::vector<std::int32_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0);
   const auto is_before = [&](std::int32_t a, std::int32_t b) {
     return key(logits[static_cast<std::size_t>(a)]) > key(logits[static_cast<std::size_t>(b)]);
   };
-  const auto best = std::min_element(order.begin(), order.end(), is_before);
-  const bool has_number =
-      best != order.end() && std::isfinite(key(logits[static_cast<std::size_t>(*best)]));
-  require(has_number, ErrorKind::kInvalidArgument,
-          "sampler: none of {} logits is finite, or the largest is infinite; expected numbers. The "
-          "model's arithmetic went wrong: compare its stages with --trace",
-          logits.size());
-  if (options_.temperature == 0) return *best;
-  const double max = logits[static_cast<std::size_t>(*best)];
   std::stable_sort(order.begin(), order.end(), is_before);
   if (options_.top_k > 0)
     order.resize(std::min(order.size(), static_cast<std::size_t>(options_.top_k)));
