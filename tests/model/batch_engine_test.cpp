@@ -376,11 +376,31 @@ TEST(BatchEngine, DraftsOfTheFloat64ModelChangeNoBit) {
 class BatchKernelTest : public ChipTest<BatchKernelTest, false> {};
 TILEWRIGHT_ON_EVERY_CHIP(BatchKernelTest);
 
+// Of greedy texts on a GPU, whose cases are longer: steps of other sizes round otherwise, and
+// random weights have tokens that are nearly as likely as the best. Kernels differ from float64 by
+// a mean KL of at most 1e-3 nats, so by about sqrt(2e-3) = 0.045 in a logit, and by twice as much
+// in a difference of two logits of two runs; six times that covers all.
+void expect_near_best(Runner& runner, const BatchRequest& request, const Tokens& tokens) {
+  constexpr double kLargestGap = 6 * 2 * 0.045;
+  if (tokens.empty()) return;  // cancelled
+  std::vector<Tokens> fed = {request.prompt};
+  fed[0].insert(fed[0].end(), tokens.begin(), tokens.end() - 1);
+  runner.start(1);
+  const Logits logits = runner.forward(fed, LogitRows::kAll);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const auto row = logits.row(std::ssize(request.prompt) - 1 + static_cast<std::int64_t>(i));
+    const double best = *std::ranges::max_element(row);
+    EXPECT_LE(best - row[static_cast<std::size_t>(tokens[i])], kLargestGap) << "token " << i;
+  }
+}
+
 // Pages come and go in a pool that is too small for all; the tokens are those of each alone.
 TEST_P(BatchKernelTest, RandomArrivalsGetTheTokensOfEachAlone) {
   const RandomCheckpoint checkpoint({.ratios = {4, 128}});
   const auto weights = std::make_shared<Weights>(checkpoint.folder());
-  const auto requests = some_requests(is_simulator() ? 5 : 40, is_simulator() ? 12 : 600);
+  auto requests = some_requests(is_simulator() ? 5 : 40, is_simulator() ? 12 : 600);
+  if (!is_simulator())
+    for (BatchRequest& request : requests) request.sampler = {};
   const std::int64_t most = is_simulator() ? 32 : 1024;
   RecordingRunner one(make_kernel_runner(*device_, weights, {.max_tokens = most}));
   const std::vector<Result> expected = alone(one, requests);
@@ -391,7 +411,9 @@ TEST_P(BatchKernelTest, RandomArrivalsGetTheTokensOfEachAlone) {
   for (std::size_t i = 0; i < requests.size(); ++i) {
     SCOPED_TRACE(i);
     Result& result = results[static_cast<std::int64_t>(i)];
-    if (i == 2) {
+    if (!is_simulator()) {
+      expect_near_best(one, requests[i], result.tokens);
+    } else if (i == 2) {
       expect_prefix(result, expected[i]);
     } else {
       EXPECT_EQ(result.tokens, expected[i].tokens);
@@ -481,6 +503,7 @@ TEST_P(BatchKernelTest, DraftsChangeNoToken) {
   for (BatchRequest& request : requests) {
     request.max_tokens = is_simulator() ? 12 : 60;
     request.ends.clear();
+    if (!is_simulator()) request.sampler = {};
   }
   const std::int64_t most = is_simulator() ? 32 : 512;
   const auto plain = make_kernel_runner(*device_, weights, {.max_tokens = most});
@@ -490,9 +513,37 @@ TEST_P(BatchKernelTest, DraftsChangeNoToken) {
   BatchEngine engine(*runner, {.sequences = 3, .has_draft = true});
   for (const BatchRequest& request : requests) engine.add(request);
   auto results = run_all(engine);
-  for (std::size_t i = 0; i < requests.size(); ++i)
-    EXPECT_EQ(results[static_cast<std::int64_t>(i)].tokens, expected[i].tokens) << i;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    SCOPED_TRACE(i);
+    const std::vector<std::int32_t>& tokens = results[static_cast<std::int64_t>(i)].tokens;
+    if (is_simulator())
+      EXPECT_EQ(tokens, expected[i].tokens);
+    else
+      expect_near_best(*plain, requests[i], tokens);
+  }
   EXPECT_GT(engine.counts().accepted, 0);
+}
+
+// Two blocks of a pool that do not lie side by side, against pages that were reserved.
+TEST_P(BatchKernelTest, PagesOfAPoolGiveTheSameBits) {
+  if (is_simulator() && is_blackwell()) GTEST_SKIP() << "the same host code as on Hopper";
+  const RandomCheckpoint checkpoint({.ratios = {4, 128}});
+  const auto weights = std::make_shared<Weights>(checkpoint.folder());
+  const auto pool =
+      make_kernel_runner(*device_, weights, {.max_tokens = 512, .cache_tokens = 1024});
+  const auto plain = make_kernel_runner(*device_, weights, {.max_tokens = 512});
+  pool->start(2);
+  plain->start(2);
+  EXPECT_TRUE(pool->begin(0, 200));
+  EXPECT_TRUE(pool->begin(1, 200));
+  EXPECT_TRUE(pool->begin(0, 400));
+  std::vector<Tokens> tokens = {{}, {5, 6}};
+  for (std::int32_t i = 0; i < 262; ++i) tokens[0].push_back(i * i % 32);
+  EXPECT_EQ(pool->forward(tokens, LogitRows::kLast).values,
+            plain->forward(tokens, LogitRows::kLast).values);
+  tokens = {{3}, {4}};
+  EXPECT_EQ(pool->forward(tokens, LogitRows::kLast).values,
+            plain->forward(tokens, LogitRows::kLast).values);
 }
 
 TEST_P(BatchKernelTest, SequencesNeedRoom) {

@@ -67,8 +67,9 @@ struct BatchCounts {
 ///          sampler draws from the first as ever; if it draws the guess, it draws from the second,
 ///          too, else the guess is taken back. So tokens are those without drafts, whatever the
 ///          temperature
-/// Numbers  a sequence gets the tokens that it would get alone; logits have the same bits where the
-///          runner's sums do not depend on what else is in a step (the float64 runner)
+/// Numbers  logits have the bits that a sequence gets alone where the runner's sums do not depend
+///          on what else is in a step (the float64 runner); kernels round otherwise in steps of
+///          other sizes, so that a token nearly as likely as the best may come instead
 /// Thread   one call at a time
 class BatchEngine {
  public:
