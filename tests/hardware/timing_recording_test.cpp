@@ -94,6 +94,11 @@ TEST(TimingRecording, LatenciesAndIntervalsOfInstructions) {
   EXPECT_NEAR(each("shfl_bfly_chain, 1 warps"), p.shuffle_latency, 0.5);
 }
 
+TEST(TimingRecording, ASchedulerStartsSharedAccessesAtIntervals) {
+  EXPECT_NEAR(each("shared_stores, 1 warps, 4 bytes"), constants().shared_issue, 0.2);
+  EXPECT_NEAR(each("shfl_bfly_streams, 1 warps"), constants().shared_issue, 0.2);
+}
+
 // The chain of addresses has an addition, of 4 clocks, behind each load.
 TEST(TimingRecording, LatenciesOfMemory) {
   const sim::TimeParameters p = constants();

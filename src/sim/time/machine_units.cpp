@@ -236,7 +236,7 @@ InsnCost machine_cost(const MachineInsn& insn, const TimeParameters& p) {
     case Unit::kMmaSync:
       return on(Pipe::kMmaSync, 0, p.mma_sync_latency);
     case Unit::kShared:
-      return on(Pipe::kShared, 1,
+      return on(Pipe::kShared, p.shared_issue,
                 opcode.kind == MachineKind::kShuffle ? p.shuffle_latency : p.shared_latency);
     case Unit::kGlobal:
       return on(Pipe::kGlobal, 1, p.l1_latency);

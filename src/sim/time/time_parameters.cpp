@@ -44,6 +44,7 @@ TimeParameters h200_parameters() {
 
   p.shared_latency = 25, p.matrix_load_latency = 31;  // [P] less the addition of the chain
   p.shuffle_latency = 24;                             // [P]
+  p.shared_issue = 3.9;                               // [P] stores 3.8, shuffles 4.06
   p.shared_interval = 1;                              // [D] n-way conflicts take n
 
   p.wgmma_issue = 12;  // [H]
@@ -114,6 +115,7 @@ constexpr auto kIdealUnits = std::to_array<IdealUnit>({
     {"shared",
      [](TimeParameters& p) {
        p.shared_latency = p.matrix_load_latency = p.shuffle_latency = p.shared_interval = kFast;
+       p.shared_issue = kFast;
      }},
     {"l2",
      [](TimeParameters& p) {

@@ -30,6 +30,7 @@ struct TimeParameters {
 
   // Shared memory: one wavefront of 128 bytes per clock.
   double shared_latency = 0, matrix_load_latency = 0, shuffle_latency = 0, shared_interval = 0;
+  double shared_issue = 0;  ///< of one scheduler: between two loads, stores or shuffles
 
   // Tensor cores.
   double tensor_scale = 1;  ///< of the time of products; 0: they take none
