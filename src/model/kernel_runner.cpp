@@ -9,6 +9,8 @@
 #include <cstring>
 #include <exception>
 #include <map>
+#include <numeric>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -48,7 +50,7 @@ struct NewText {
 };
 
 // [parts, rows, width] to [rows, parts * kept]: of every row of a part the first `kept`.
-std::vector<float> join_columns(const std::vector<float>& values, std::int64_t parts,
+std::vector<float> join_columns(std::span<const float> values, std::int64_t parts,
                                 std::int64_t rows, std::int64_t width, std::int64_t kept) {
   std::vector<float> joined(static_cast<std::size_t>(rows * parts * kept));
   for (std::int64_t part = 0; part < parts; ++part)
@@ -107,8 +109,8 @@ class KernelRunner final : public Runner {
   void run_step(const std::vector<StepPlan>& plans);
   void launch_step(const StepKey& key, const StepContext& context);
   void run_head(const StepPlan& plan);
-  std::vector<float> logits(const std::vector<StepPlan>& plans);
-  std::vector<double> head_rows(const std::vector<float>& values) const;
+  std::span<const float> logits(const std::vector<StepPlan>& plans);
+  std::vector<double> head_rows(std::span<const float> values) const;
   void emit_logits(const NewTokens& owner, std::int64_t row, std::span<const double> values) const;
   const KernelStep& step_for(const StepTokens& tokens);
   const ProjectionRun& head_for(std::int64_t rows);
@@ -129,6 +131,7 @@ class KernelRunner final : public Runner {
   std::unique_ptr<Activations> at_;
   std::unique_ptr<Bf16Array> head_input_;
   std::unique_ptr<FloatArray> logits_, gathered_logits_;
+  std::vector<float> host_logits_, joined_logits_;
   std::unique_ptr<ByteArray> workspace_;
   std::vector<std::unique_ptr<ByteArray>> old_workspaces_;  // that graphs still use
   std::map<StepTokens, KernelStep> steps_;
@@ -336,8 +339,9 @@ void KernelRunner::run_head(const StepPlan& plan) {
   head.run(input, logits_->get(), workspace(head.workspace_bytes()), stream_.handle());
 }
 
-// [rows of all ranks, logits_width()]
-std::vector<float> KernelRunner::logits(const std::vector<StepPlan>& plans) {
+// [rows of all ranks, logits_width()], until the next call: 0.5 MB a row, so that memory that is
+// fetched anew from the system would take longer than the step.
+std::span<const float> KernelRunner::logits(const std::vector<StepPlan>& plans) {
   const std::int64_t width = model_.head.width();
   std::vector<std::int64_t> bytes;
   std::int64_t rows = 0;
@@ -358,10 +362,12 @@ std::vector<float> KernelRunner::logits(const std::vector<StepPlan>& plans) {
     comm_->all_gather(logits_->get(), from->get(), bytes, stream_.handle());
   }
   synchronize();
-  std::vector<float> values(static_cast<std::size_t>(count));
-  from->buffer().download(std::as_writable_bytes(std::span(values)));
+  host_logits_.resize(std::max(host_logits_.size(), static_cast<std::size_t>(count)));
+  const auto values = std::span(host_logits_).first(static_cast<std::size_t>(count));
+  from->buffer().download(std::as_writable_bytes(values));
   if (!divides_head()) return values;
-  return join_columns(values, share_.world, rows, width, config().vocab / share_.world);
+  joined_logits_ = join_columns(values, share_.world, rows, width, config().vocab / share_.world);
+  return joined_logits_;
 }
 
 void KernelRunner::emit_logits(const NewTokens& owner, std::int64_t row,
@@ -394,9 +400,16 @@ Logits KernelRunner::run(std::span<const std::vector<std::int32_t>> tokens,
 Logits KernelRunner::run_steps(const NewText& text) {
   const std::span<const std::vector<std::int32_t>> tokens = text.tokens;
   std::vector<std::int64_t> done(tokens.size(), 0);
-  std::vector<std::vector<double>> of_sequence(tokens.size());
+  // Rows of a sequence begin behind those of the ones before.
+  std::vector<std::int64_t> next_row(tokens.size(), 0);
+  std::exclusive_scan(text.logit_rows.begin(), text.logit_rows.end(), next_row.begin(),
+                      std::int64_t{0});
+  const std::int64_t num_rows =
+      std::accumulate(text.logit_rows.begin(), text.logit_rows.end(), std::int64_t{0});
   std::int64_t steps = 0;
   const std::int64_t vocab = config().vocab, width = logits_width();
+  Logits result = {.vocab = vocab, .values = {}};
+  result.values.resize(static_cast<std::size_t>(num_rows * vocab));
   const auto is_done = [&] {
     for (std::size_t s = 0; s < tokens.size(); ++s)
       if (done[s] < static_cast<std::int64_t>(tokens[s].size())) return false;
@@ -407,23 +420,21 @@ Logits KernelRunner::run_steps(const NewText& text) {
     run_step(plans);
     last_.reset();
     if (++steps == 1) last_ = plans[own_plan()];
-    const std::vector<float> values = logits(plans);
-    auto first = values.begin();
+    auto first = logits(plans).begin();
     for (const StepPlan& plan : plans) {
       for (const std::int64_t row : plan.logit_rows) {
         const auto owner = std::ranges::find_if(plan.tokens, [&](const NewTokens& t) {
           return row >= t.first_row && row < t.first_row + t.count;
         });
-        auto& to = of_sequence[static_cast<std::size_t>(owner->sequence)];
-        to.insert(to.end(), first, first + vocab);
+        const std::int64_t at = next_row[static_cast<std::size_t>(owner->sequence)]++ * vocab;
+        const auto to = std::span(result.values)
+                            .subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(vocab));
+        std::copy_n(first, vocab, to.begin());
         first += width;
-        emit_logits(*owner, row, std::span(to).last(static_cast<std::size_t>(vocab)));
+        emit_logits(*owner, row, to);
       }
     }
   }
-  Logits result = {.vocab = vocab, .values = {}};
-  for (const auto& values : of_sequence)
-    result.values.insert(result.values.end(), values.begin(), values.end());
   sequences_.append(tokens);
   return result;
 }
@@ -456,14 +467,15 @@ Logits KernelRunner::draft(std::span<const std::vector<std::int32_t>> next,
                                                           .at = *at_,
                                                           .longest = plan.longest,
                                                           .stream = stream_.handle()});
-  const std::vector<float> values = logits({plan});
+  std::vector<double> values = head_rows(logits({plan}));
   sequences_.append_drafted(next);
-  return {.vocab = config().vocab, .values = head_rows(values)};
+  return {.vocab = config().vocab, .values = std::move(values)};
 }
 
 // Of each row the logits, without what the head has been filled up with.
-std::vector<double> KernelRunner::head_rows(const std::vector<float>& values) const {
+std::vector<double> KernelRunner::head_rows(std::span<const float> values) const {
   std::vector<double> rows;
+  rows.reserve(values.size());
   for (auto first = values.begin(); first != values.end(); first += logits_width())
     rows.insert(rows.end(), first, first + config().vocab);
   return rows;

@@ -88,8 +88,8 @@ class Planner {
     linear("wq_b, also of the indexer", kFp8,
            local_.heads * c.head_dim + c.index_heads * c.index_dim, c.q_rank);
     // Groups that share blocks of scales become bf16.
-    linear("wo_a", c.o_rank % 128 == 0 ? kFp8 : kBf16, local_.o_groups * c.o_rank, c.heads / c.o_groups * c.head_dim,
-           DType::kBF16, local_.o_groups);
+    linear("wo_a", c.o_rank % 128 == 0 ? kFp8 : kBf16, local_.o_groups * c.o_rank,
+           c.heads / c.o_groups * c.head_dim, DType::kBF16, local_.o_groups);
     linear("wo_b", kFp8, c.hidden, local_.o_groups * c.o_rank, DType::kF32);
     linear("compressor (CSA) and indexer", kBf16,
            2 * 2 * (c.head_dim + c.index_dim) + c.index_heads, c.hidden, DType::kF32);
