@@ -86,6 +86,19 @@ def fp8_error(log):
     return f"{1e2 * rms['per tensor', 'one level']:.2f}e-2 / {1e2 * k8:.2f}e-2 rms"
 
 
+def value_dim(log):
+    ours, theirs = (pick(log["samples"], kernel=kernel) for kernel in ("k6", "cudnn"))
+    return f"{span(speedups(ours, theirs, problem))} times its speed"
+
+
+def model_steps(log):
+    """Of one step of a model: time, and the share of the floor's."""
+    steps = pick(log["samples"], phase="decode")
+    times = " / ".join(f"{median(s) * 1e-3:.3g}" for s in steps)
+    shares = " / ".join(f"{100 * s['floor_us'] / median(s):.0f}" for s in steps)
+    return f"{times} ms, {shares} % of the speed that the bytes allow"
+
+
 def decode_rates(log):
     rates = [s["bytes"] / median(s) * 1e-6 for kv in ("BF16", "F8_E4M3")
              for s in pick(log["samples"], model="llama-8b", batch=64, keys=16384, kv=kv)]
@@ -195,6 +208,8 @@ ROWS = [
     ("Attention", "attention, bf16, n >= 2048, beside FlashAttention-3", PEERS, attention_beside("fa3"), True),
     ("Attention", "d 128 causal alone, beside FlashAttention-3", PEERS,
      attention_beside("fa3", head_dim=128, causal=True), False),
+    ("Attention", "attention, bf16, keys of 192 and values of 128, n 1024 to 16384, beside cuDNN",
+     "2026-11-26-attention-value-dim.json", value_dim, True),
     ("Attention", "attention, e4m3 (K7), n >= 2048, beside FlashAttention-3", K7, by_head_dim, True),
     ("Attention", "e4m3 on outliers, 4096 keys: per tensor / rotated, per block (K8)",
      "2026-11-22-fp8-accuracy.json", fp8_error, False),
@@ -239,6 +254,12 @@ ROWS = [
      tokenizer_beside("encode", "tilewright.Tokenizer"), False),
     ("Tokenizer", "decoding", TOKENIZER, tokenizer_beside("decode", "tilewright"), False),
     ("Tokenizer", "random Unicode texts, ids and decoded text", TOKENIZER, tokenizer_equal, False),
+    ("DeepSeek-V4", "step of V4-Flash's first 22 layers on one GPU, context 8192, batch 1 / 64",
+     "2026-11-26-model-22-layers-h200-groups.json", model_steps, True),
+    ("DeepSeek-V4", "step of all V4-Flash on two GPUs, one stream, context 1024 / 8192",
+     "2026-11-26-model-tensor-2xh200-groups.json", model_steps, False),
+    ("DeepSeek-V4", "step of all V4-Flash on two GPUs, context 8192, batch 64 / 8 / 1 a GPU",
+     "2026-11-26-model-expert-2xh200-groups.json", model_steps, False),
 ]
 
 # What is compared with what: claim, result, where it is checked.
