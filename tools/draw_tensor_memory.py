@@ -8,6 +8,7 @@ expressions over those names. A name that is gone, or columns that overlap or le
 the program.
 """
 
+import argparse
 import pathlib
 import re
 import sys
@@ -128,7 +129,9 @@ def draw(heading, plans):
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs/images"
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("folder", nargs="?", type=pathlib.Path, default=ROOT / "docs/images")
+    folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     for name, (heading, plans) in PICTURES.items():
         (folder / f"tensor-memory-{name}.svg").write_text(draw(heading, plans))
