@@ -22,16 +22,6 @@ namespace {
 // Steps of so many sizes keep their operators; then all are made anew.
 constexpr std::size_t kMostSteps = 64;
 
-// New tokens of a step, and those whose logits are needed.
-struct StepPlan {
-  std::vector<NewTokens> tokens;
-  std::vector<std::int32_t> inputs;  // as Activations::inputs
-  std::int64_t count = 0, longest = 0;
-  std::vector<std::int64_t> logit_rows;  // rows of the step, ascending
-
-  auto num_logit_rows() const { return static_cast<std::int64_t>(logit_rows.size()); }
-};
-
 // Up to so many new tokens of each sequence: a step of decoding, which is recorded.
 constexpr std::int64_t kDecodeTokens = 2;
 
@@ -41,12 +31,6 @@ struct StepKey {
   std::int64_t longest = 0;  // new tokens of a sequence
   bool is_draft = false;
   auto operator<=>(const StepKey&) const = default;
-};
-
-// What comes to the sequences, and the logits that are asked for.
-struct NewText {
-  std::span<const std::vector<std::int32_t>> tokens;
-  std::span<const std::int64_t> logit_rows;
 };
 
 // [parts, rows, width] to [rows, parts * kept]: of every row of a part the first `kept`.
@@ -101,8 +85,6 @@ class KernelRunner final : public Runner {
   std::size_t own_plan() const {
     return divides_sequences() ? static_cast<std::size_t>(share_.rank) : 0;
   }
-  StepPlan plan_step(const NewText& text, std::vector<std::int64_t>& done,
-                     const Range& sequences) const;
   std::vector<StepPlan> plan_ranks(const NewText& text, std::vector<std::int64_t>& done) const;
   Logits run_steps(const NewText& text);
   void synchronize();
@@ -197,51 +179,16 @@ void KernelRunner::take_back(std::int64_t sequence, std::int64_t tokens) {
   sequences_.take_back(sequence, tokens);
 }
 
-// As many tokens of some sequences as fit in a step, the first ones first.
-StepPlan KernelRunner::plan_step(const NewText& text, std::vector<std::int64_t>& done,
-                                 const Range& sequences) const {
-  StepPlan plan;
-  std::vector<std::int32_t> offsets = {0}, starts, ids;
-  const std::int64_t room = at_->positions.count();
-  const auto end = static_cast<std::size_t>(sequences.first + sequences.count);
-  for (auto s = static_cast<std::size_t>(sequences.first); s < end; ++s) {
-    const std::int64_t waiting = std::ssize(text.tokens[s]) - done[s];
-    const std::int64_t count = std::min(waiting, room - plan.count);
-    const std::int64_t start = sequences_[static_cast<std::int64_t>(s)].length + done[s];
-    plan.tokens.push_back({static_cast<std::int64_t>(s), plan.count, start, count});
-    starts.push_back(static_cast<std::int32_t>(start));
-    for (std::int64_t i = 0; i < count; ++i) {
-      ids.push_back(text.tokens[s][static_cast<std::size_t>(done[s] + i)]);
-      if (i >= waiting - text.logit_rows[s]) plan.logit_rows.push_back(plan.count + i);
-    }
-    done[s] += count;
-    plan.count += count;
-    plan.longest = std::max(plan.longest, count);
-    offsets.push_back(static_cast<std::int32_t>(plan.count));
-  }
-  if (divides_sequences()) {  // the idle one: token 0 at position 0, again and again
-    if (plan.count == 0) {
-      plan.count = plan.longest = 1;
-      ids.push_back(0);
-    }
-    starts.push_back(0);
-    offsets.push_back(static_cast<std::int32_t>(plan.count));
-  }
-  plan.inputs = std::move(offsets);
-  plan.inputs.insert(plan.inputs.end(), starts.begin(), starts.end());
-  plan.inputs.insert(plan.inputs.end(), ids.begin(), ids.end());
-  return plan;
-}
-
 // Every rank knows what all do.
 std::vector<StepPlan> KernelRunner::plan_ranks(const NewText& text,
                                                std::vector<std::int64_t>& done) const {
-  const std::int64_t sequences = std::ssize(text.tokens);
-  if (!divides_sequences()) return {plan_step(text, done, {0, sequences})};
+  const std::int64_t sequences = std::ssize(text.tokens), room = at_->positions.count();
+  if (!divides_sequences()) return {sequences_.plan_step(text, done, {0, sequences}, room, false)};
   std::vector<StepPlan> plans;
-  for (std::int64_t rank = 0; rank < share_.world; ++rank)
-    plans.push_back(
-        plan_step(text, done, rank_range({share_.scheme, rank, share_.world}, sequences)));
+  for (std::int64_t rank = 0; rank < share_.world; ++rank) {
+    const Range range = rank_range({share_.scheme, rank, share_.world}, sequences);
+    plans.push_back(sequences_.plan_step(text, done, range, room, true));
+  }
   return plans;
 }
 

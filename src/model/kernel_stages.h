@@ -5,6 +5,7 @@
 
 #include "model/kernel_memory.h"
 #include "model/model.h"
+#include "model/sequences.h"
 
 #include <cstdint>
 #include <functional>
@@ -13,12 +14,6 @@
 #include <vector>
 
 namespace tilewright::model {
-
-/// New tokens of one sequence in a step.
-struct NewTokens {
-  std::int64_t sequence, first_row;  ///< row of the step's tensors
-  std::int64_t start, count;         ///< positions
-};
 
 /// Rows of a tensor on the device, one for each token of the step.
 struct TappedRows {

@@ -3,6 +3,7 @@
 #include "base/error.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tilewright::model {
 
@@ -162,6 +163,40 @@ void Sequences::check_draft(std::span<const std::vector<std::int32_t>> next,
 
 void Sequences::append_drafted(std::span<const std::vector<std::int32_t>> next) {
   for (std::size_t i = 0; i < next.size(); ++i) states_[i].drafted += std::ssize(next[i]);
+}
+
+StepPlan Sequences::plan_step(const NewText& text, std::vector<std::int64_t>& done,
+                              const Range& sequences, std::int64_t room, bool has_idle) const {
+  StepPlan plan;
+  std::vector<std::int32_t> offsets = {0}, starts, ids;
+  const auto end = static_cast<std::size_t>(sequences.first + sequences.count);
+  for (auto s = static_cast<std::size_t>(sequences.first); s < end; ++s) {
+    const std::int64_t waiting = std::ssize(text.tokens[s]) - done[s];
+    const std::int64_t count = std::min(waiting, room - plan.count);
+    const std::int64_t start = states_[s].length + done[s];
+    plan.tokens.push_back({static_cast<std::int64_t>(s), plan.count, start, count});
+    starts.push_back(static_cast<std::int32_t>(start));
+    for (std::int64_t i = 0; i < count; ++i) {
+      ids.push_back(text.tokens[s][static_cast<std::size_t>(done[s] + i)]);
+      if (i >= waiting - text.logit_rows[s]) plan.logit_rows.push_back(plan.count + i);
+    }
+    done[s] += count;
+    plan.count += count;
+    plan.longest = std::max(plan.longest, count);
+    offsets.push_back(static_cast<std::int32_t>(plan.count));
+  }
+  if (has_idle) {  // token 0 at position 0, again and again
+    if (plan.count == 0) {
+      plan.count = plan.longest = 1;
+      ids.push_back(0);
+    }
+    starts.push_back(0);
+    offsets.push_back(static_cast<std::int32_t>(plan.count));
+  }
+  plan.inputs = std::move(offsets);
+  plan.inputs.insert(plan.inputs.end(), starts.begin(), starts.end());
+  plan.inputs.insert(plan.inputs.end(), ids.begin(), ids.end());
+  return plan;
 }
 
 }  // namespace tilewright::model

@@ -3,8 +3,10 @@
 #pragma once
 
 #include "model/model.h"
+#include "model/share.h"
 
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -17,6 +19,29 @@ struct SequenceState {
   std::int64_t drafted = 0;  ///< tokens that the draft layer has seen
   std::int64_t before = 0;   ///< length before the last run()
   std::vector<std::int32_t> blocks = {};  ///< of kCacheBlock tokens each, in order
+};
+
+/// New tokens of one sequence in a step.
+struct NewTokens {
+  std::int64_t sequence, first_row;  ///< row of the step's tensors
+  std::int64_t start, count;         ///< positions
+};
+
+/// What comes to the sequences, and how many of the last tokens of each need logits.
+struct NewText {
+  std::span<const std::vector<std::int32_t>> tokens;
+  std::span<const std::int64_t> logit_rows;
+};
+
+/// New tokens of a step, and those whose logits are needed.
+struct StepPlan {
+  std::vector<NewTokens> tokens;
+  /// Offsets of the sequences' tokens, where the sequences stand, ids.
+  std::vector<std::int32_t> inputs;
+  std::int64_t count = 0, longest = 0;
+  std::vector<std::int64_t> logit_rows;  ///< rows of the step, ascending
+
+  std::int64_t num_logit_rows() const { return std::ssize(logit_rows); }
 };
 
 /// The checks of run() and of the functions that begin and end sequences, and what these change;
@@ -46,6 +71,12 @@ class Sequences {
   void check_draft(std::span<const std::vector<std::int32_t>> next,
                    std::span<const std::int64_t> logit_rows) const;
   void append_drafted(std::span<const std::vector<std::int32_t>> next);
+
+  /// As many tokens of those sequences as there is room for in a step, the first ones first;
+  /// `done`, of each sequence, grows by them. `has_idle`: one further sequence, which nobody reads,
+  /// has a token if no other has one.
+  StepPlan plan_step(const NewText& text, std::vector<std::int64_t>& done, const Range& sequences,
+                     std::int64_t room, bool has_idle) const;
 
  private:
   void check(const char* function, std::int64_t sequence) const;
