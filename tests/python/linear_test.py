@@ -120,6 +120,22 @@ def test_block_scaled_linear_on_blackwell(name, m):
     np.testing.assert_allclose(wide(out), expected, rtol=2**-7, atol=1e-4 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("name", ["bf16", "fp8"])
+def test_groups_of_a_weight_take_columns_of_their_own(dev, name):
+    rng = np.random.default_rng(6)
+    groups, n, k, m = 2, 256, 128, 3
+    source, w = weight(dev, random_bf16(rng, n, k), name)
+    x = random_bf16(rng, m, groups * k)
+    out = np.full((m, n), NAN)
+    made = tilewright.LinearWeight(dev, **source, groups=groups)
+    tilewright.Linear(made, m=m).run(x=x, out=out)
+    parts, rows = wide(x).reshape(m, groups, k), w.reshape(groups, n // groups, k)
+    exact = np.einsum("mgk,gnk->mgn", parts, rows).reshape(m, n)
+    size = np.einsum("mgk,gnk->mgn", abs(parts), abs(rows)).reshape(m, n)
+    # Half a unit of bf16's eighth bit, and sums of k products in fp32.
+    assert np.all(abs(wide(out) - exact) <= 2.0**-8 * abs(exact) + k * 2.0**-23 * size)
+
+
 def test_linear_of_rows_with_strides(dev):
     rng = np.random.default_rng(1)
     source, expected_weight = weight(dev, random_bf16(rng, 32, 128), "bf16")
