@@ -38,7 +38,7 @@ FAMILIES = {
     "attention_sm100": ["attention"],
     "exchange": [],
     "linear": [],
-    "model": [],
+    "model": ["exchange"],
     "moe": ["quantize"],
     "quantize": [],
     "sparse_attention": ["quantize"],

@@ -3,10 +3,12 @@
 // streams, and the RMS normalisation of rows.
 #pragma once
 
+#include "tilewright/buffer.h"
 #include "tilewright/device.h"
 #include "tilewright/plan.h"
 #include "tilewright/tensor.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -27,8 +29,8 @@ namespace tilewright {
 ///          comb 4 x 4. The final head has four rows of W and b, [tokens, 4] and pre alone. hidden:
 ///          a multiple of 16, at most 8192
 /// Layout   contiguous, rows 16-byte aligned
-/// Numbers  all sums in f32, in the same order at every run; x' and out are rounded once. y is not
-///          rounded before its norm
+/// Numbers  all sums in f32, in the same order at every run of a number of tokens; x' and out are
+///          rounded once. y is not rounded before its norm
 /// Source   DeepSeek-V4 technical report, mHC; Sinkhorn and Knopp 1967
 struct HyperConnectionProblem {
   std::int64_t tokens = 0, hidden = 0;
@@ -63,6 +65,20 @@ struct HyperConnectionArguments {
   void* stream = nullptr;  ///< CUstream; null: the default stream
 };
 
+/// Ranks whose results are added up before they are merged: result + second_result of every rank,
+/// in fp32, in the order of the ranks, so that all have the same bits. As with PeerReduce
+/// (peer_reduce.h), all ranks make the same calls in the same order with the same memory.
+struct HyperConnectionRanks {
+  static constexpr int kMost = 8;
+
+  int rank = 0, ranks = 2;  ///< ranks: 2 to kMost
+  /// Of every rank, as this device reaches it: HyperConnection::memory() and what others have.
+  std::array<void*, kMost> memory = {};
+  /// A word in memory that the device reads; the kernel ends without a result if it is not 0. Or
+  /// null.
+  const std::uint32_t* given_up = nullptr;
+};
+
 /// A plan with its kernels loaded on a device.
 ///
 /// Thread   run() may be called from several threads if workspaces and outputs differ
@@ -78,10 +94,20 @@ class HyperConnection {
   const HyperConnectionPlan& plan() const noexcept;
   const HyperConnectionProblem& problem() const noexcept;
   std::size_t workspace_bytes() const noexcept;  ///< 256-byte aligned device memory
-  /// Enqueues at most two kernels. Allocates nothing, waits for nothing; may be captured in a CUDA
-  /// graph.
+  /// Enqueues at most two kernels, one for one or two tokens. Allocates nothing, waits for nothing;
+  /// may be captured in a CUDA graph.
   /// Errors   InvalidArgument if an address is missing or misaligned; DeviceError
   void run(const HyperConnectionArguments& arguments) const;
+
+  /// Whether the launch can add up results of ranks: at most 2 tokens that are merged and mixed in
+  /// one kernel.
+  bool sums_ranks() const noexcept;
+  /// The same with results of several ranks, which are waited for on the device.
+  /// Errors   as run(); Unsupported where sums_ranks() is false
+  void run(const HyperConnectionArguments& arguments, const HyperConnectionRanks& ranks) const;
+  /// The memory that a rank gives to all such calls of this hidden size, preset. Whole pages of
+  /// 2 MiB, which other processes can map.
+  static Buffer memory(const Device& device, int ranks, std::int64_t hidden);
 
  private:
   struct State;

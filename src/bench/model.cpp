@@ -74,7 +74,9 @@ class ModelSweeper {
                const std::shared_ptr<comm::Communicator>& comm, const ModelSweep& sweep)
       : device_(device),
         sweep_(sweep),
-        sum_(divides_heads(weights.share()) ? comm::make_rank_sum(device, comm) : nullptr),
+        sum_(divides_heads(weights.share())
+                 ? comm::make_rank_sum(device, comm, weights.config().hidden)
+                 : nullptr),
         ranks_{comm.get(), weights.share(), sum_.get()},
         config_(rank_config(weights.share(), weights.config())),
         shape_{.config = weights.config(),

@@ -35,6 +35,9 @@ struct LaunchConfig {
   bool is_cooperative = false;
 };
 
+/// CTAs of a cluster that every device of the architecture takes.
+inline constexpr std::uint64_t kMaxPortableCluster = 8;
+
 /// What the compiler made of a kernel on this device.
 struct KernelAttributes {
   int registers = 0;            ///< per thread

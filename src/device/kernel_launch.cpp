@@ -13,7 +13,6 @@ using abi::CUresult;
 namespace {
 
 constexpr std::uint32_t kMaxGridYz = 65535;  // of every GPU so far
-constexpr std::uint64_t kMaxPortableCluster = 8;
 
 std::string text_of(const Dim3& dim) {
   return fmt::format("{} x {} x {}", dim.x, dim.y, dim.z);

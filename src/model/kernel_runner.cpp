@@ -59,7 +59,7 @@ class KernelRunner final : public Runner {
         own_config_(rank_config(share_, weights_->config())),
         model_(device, *weights_, options.on_load, options.has_draft),
         sequences_(weights_->config(), options) {
-    if (divides_head()) sum_ = comm::make_rank_sum(device, comm_);
+    if (divides_head()) sum_ = comm::make_rank_sum(device, comm_, config().hidden);
   }
 
   const Config& config() const override { return weights_->config(); }

@@ -166,6 +166,8 @@ KernelStep::KernelStep(const Device& device, const Config& config, const ModelAr
   make(LayerKind::kCsa, csa_attention_);
   make(LayerKind::kHca, hca_attention_);
   find_workspace();
+  // No rank waits on the device for one that is still loading kernels.
+  if (connections_sum_ranks()) ranks_.comm->barrier();
 }
 
 KernelStep::Layer KernelStep::make_layer(const LayerArrays& a) const {

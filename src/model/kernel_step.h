@@ -136,20 +136,21 @@ class KernelStep {
 
   void lists(const Call& call) const;
   /// `mix_before`: null: that of the last connection.
-  void connect(const Call& call, Connection kind, const HyperArrays& weights, const Bf16Array& norm,
+  void connect(Call& call, Connection kind, const HyperArrays& weights, const Bf16Array& norm,
                const float* mix_before = nullptr) const;
   void attention(Call& call, std::int64_t layer) const;
   void write_caches(const Call& call, std::int64_t layer) const;
   void compress(Call& call, std::int64_t layer) const;
   void attend(Call& call, std::int64_t layer) const;
-  void project_output(const Call& call, std::int64_t layer) const;
-  void experts(const Call& call, std::int64_t layer) const;
+  void project_output(Call& call, std::int64_t layer) const;
+  void experts(Call& call, std::int64_t layer) const;
   void* shared_result(const Call& call) const;
   /// Exchanges with the other ranks: nothing to do without them.
   void gather_ids(const Call& call) const;
   void gather_experts_input(const Call& call) const;
   void scatter_experts_result(const Call& call) const;
-  void add_up_ranks(const Call& call, std::int64_t results) const;
+  void add_up_ranks(Call& call, std::int64_t results) const;
+  bool connections_sum_ranks() const;
   void choose_entries(Call& call, std::int64_t layer) const;
   void streams(const Call& call, const char* name, std::int64_t layer) const;
   void sub_layer_input(const Call& call, const std::string& name, std::int64_t layer) const;
@@ -184,6 +185,8 @@ struct KernelStep::Call {
   void* workspace;
   /// Kinds of layers whose attention has a schedule already.
   bool has_indexer_schedule = false;
+  /// The next connection adds up what the ranks have.
+  bool has_results_of_ranks = false;
   bool has_window_schedule = false, has_csa_schedule = false, has_hca_schedule = false;
 
   Activations& at() const { return context.at; }

@@ -36,9 +36,17 @@ void KernelStep::scatter_experts_result(const Call& call) const {
                               call.stream());
 }
 
-// `results`: 2 with that of the shared expert, which stands behind the other: one exchange.
-void KernelStep::add_up_ranks(const Call& call, std::int64_t results) const {
+bool KernelStep::connections_sum_ranks() const {
+  return ranks_.sum != nullptr && connections_[kOneResult].sums_ranks();
+}
+
+// By the connection that comes next, if it can. `results`: 2 with that of the
+// shared expert, which stands behind the other: one exchange.
+void KernelStep::add_up_ranks(Call& call, std::int64_t results) const {
   if (!ranks_.divides_heads()) return;
+  // Whoever looks at the results wants their sum.
+  call.has_results_of_ranks = call.tap() == nullptr && connections_sum_ranks();
+  if (call.has_results_of_ranks) return;
   void* const result = call.at().result.get();
   const std::int64_t count = results * tokens_ * config_.hidden;
   if (ranks_.sum != nullptr)

@@ -126,22 +126,29 @@ void KernelStep::lists(const Call& call) const {
   memory.hca_cache->list(list);
 }
 
-void KernelStep::connect(const Call& call, Connection kind, const HyperArrays& weights,
+void KernelStep::connect(Call& call, Connection kind, const HyperArrays& weights,
                          const Bf16Array& norm, const float* mix_before) const {
   Activations& at = call.at();
-  connections_[kind].run({.streams = at.streams.get(),
-                          .merged = at.streams.get(),
-                          .mix_before = mix_before == nullptr ? at.mix.get() : mix_before,
-                          .result = at.result.get(),
-                          .second_result = shared_result(call),
-                          .mix_weight = weights.fn.get(),
-                          .mix_bias = weights.base.get(),
-                          .mix_scale = weights.scale.get(),
-                          .norm_weight = norm.get(),
-                          .mix = at.mix.get(),
-                          .out = at.normed.get(),
-                          .workspace = call.workspace,
-                          .stream = call.stream()});
+  const HyperConnection& connection = connections_[kind];
+  const HyperConnectionArguments arguments = {
+      .streams = at.streams.get(),
+      .merged = at.streams.get(),
+      .mix_before = mix_before == nullptr ? at.mix.get() : mix_before,
+      .result = at.result.get(),
+      .second_result = shared_result(call),
+      .mix_weight = weights.fn.get(),
+      .mix_bias = weights.base.get(),
+      .mix_scale = weights.scale.get(),
+      .norm_weight = norm.get(),
+      .mix = at.mix.get(),
+      .out = at.normed.get(),
+      .workspace = call.workspace,
+      .stream = call.stream()};
+  if (call.has_results_of_ranks)
+    connection.run(arguments, ranks_.sum->connection_ranks());
+  else
+    connection.run(arguments);
+  call.has_results_of_ranks = false;
   call.mark("hyper-connection");
 }
 
@@ -276,7 +283,7 @@ void KernelStep::attend(Call& call, std::int64_t i) const {
                    {at.attended.get(), DType::kBF16, {config_.heads, config_.head_dim}});
 }
 
-void KernelStep::project_output(const Call& call, std::int64_t i) const {
+void KernelStep::project_output(Call& call, std::int64_t i) const {
   Activations& at = call.at();
   const LayerArrays& arrays = call.arrays(i);
   const Layer& layer = layers_[static_cast<std::size_t>(i)];
@@ -303,7 +310,7 @@ void KernelStep::project_output(const Call& call, std::int64_t i) const {
   call.tap()->rows("attn_out", i, {at.result.get(), numbers_.sub_layer, {config_.hidden}});
 }
 
-void KernelStep::experts(const Call& call, std::int64_t i) const {
+void KernelStep::experts(Call& call, std::int64_t i) const {
   Activations& at = call.at();
   const LayerArrays& arrays = call.arrays(i);
   const Layer& layer = layers_[static_cast<std::size_t>(i)];

@@ -79,6 +79,11 @@ __device__ inline void st_shared_cluster_v4_f32(std::uint32_t address, const flo
                : "memory");
 }
 
+/// The same for 4 bytes.
+__device__ inline void st_shared_cluster_f32(std::uint32_t address, float x) {
+  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
+}
+
 /// Arrives at the barrier of the cluster, with release at cluster scope. Every thread of every CTA
 /// arrives once and waits before it arrives again. All lanes of a warp together.
 __device__ inline void barrier_cluster_arrive_aligned() {

@@ -2,13 +2,17 @@
 // there. Between GPUs if there are two.
 #include "comm/peers/rank_sum.h"
 
+#include "tilewright/buffer.h"
+#include "tilewright/convert.h"
 #include "tilewright/graph.h"
+#include "tilewright/hyper_connection.h"
 
 #include "base/error.h"
 #include "comm/nccl.h"
 #include "comm/thread_group.h"
 #include "tests/reference/inputs.h"
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <span>
@@ -85,7 +89,115 @@ void add_up_on_rank(const Device& device, const std::shared_ptr<comm::Communicat
   }
 }
 
-TEST(OneShotGpu, RanksAddUpThroughEachOthersMemory) {
+// The results of a rank, and their sum over ranks as one result.
+struct RankResults {
+  RankResults(const Device& device, std::int64_t tokens, std::int64_t hidden)
+      : elements(tokens * hidden),
+        own(device, static_cast<std::size_t>(8 * elements)),
+        total(device, static_cast<std::size_t>(8 * elements)) {}
+
+  void draw(int rank, int size, std::uint64_t call) {
+    const auto of_rank = [&](int r) {
+      auto numbers = numbers_of_rank(r, 2 * call, elements);
+      const auto second = numbers_of_rank(r, 2 * call + 1, elements);
+      numbers.insert(numbers.end(), second.begin(), second.end());
+      return numbers;
+    };
+    const auto count = static_cast<std::size_t>(elements);
+    std::vector<float> sums(2 * count);  // the second result is zeros
+    for (int r = 0; r < size; ++r) {
+      const std::vector<float> part = of_rank(r);
+      for (std::size_t i = 0; i < count; ++i) sums[i] += part[i] + part[count + i];
+    }
+    const std::vector<float> mine = of_rank(rank);
+    own.upload(std::as_bytes(std::span(mine)));
+    total.upload(std::as_bytes(std::span(sums)));
+  }
+
+  std::int64_t elements;
+  Buffer own, total;  // two results behind each other
+};
+
+// The same bits as of the sum on one device: what is merged, mixed and normed. Calls of other
+// numbers of tokens between them, then a graph.
+void connect_on_rank(const Device& device, const std::shared_ptr<comm::Communicator>& comm) {
+  constexpr std::int64_t kHidden = 4096, kMost = 2;
+  const auto sum = comm::make_rank_sum(device, comm, kHidden);
+  if (sum == nullptr) GTEST_SKIP() << "the GPUs do not reach each other's memory";
+  const Stream stream(device);
+  const auto draw = [&](std::uint64_t seed, std::int64_t count) {
+    return Buffer::from(device, numbers_of_rank(0, seed, count));
+  };
+  const auto draw_bf16 = [&](std::uint64_t seed, std::int64_t count) {
+    return Buffer::from(device, encode(DType::kBF16, numbers_of_rank(0, seed, count)));
+  };
+  const Buffer x = draw_bf16(1000, kMost * 4 * kHidden), before = draw(1001, kMost * 24);
+  const Buffer fn = draw(1002, 24 * 4 * kHidden), base = draw(1003, 24), scale = draw(1004, 3);
+  const Buffer norm = draw_bf16(1005, kHidden);
+  struct Outputs {
+    Buffer merged, mix, out;
+  };
+  const auto outputs = [&] {
+    return Outputs{Buffer(device, 8 * kMost * kHidden), Buffer(device, 96 * kMost),
+                   Buffer(device, 2 * kMost * kHidden)};
+  };
+  Outputs got = outputs(), want = outputs();
+  std::vector<HyperConnection> steps;
+  std::vector<RankResults> results;
+  const std::array<std::int64_t, 3> sizes = {1, kMost, 1};
+  for (const std::int64_t tokens : sizes) {
+    steps.emplace_back(device, HyperConnectionProblem{.tokens = tokens,
+                                                      .hidden = kHidden,
+                                                      .has_merge = true,
+                                                      .has_second = true,
+                                                      .result_dtype = DType::kF32,
+                                                      .second_dtype = DType::kF32});
+    results.emplace_back(device, tokens, kHidden);
+  }
+  const auto arguments = [&](const RankResults& of, const Buffer& result, const Outputs& to) {
+    return HyperConnectionArguments{.streams = x.data(),
+                                    .merged = to.merged.data(),
+                                    .mix_before = before.as<float>(),
+                                    .result = result.data(),
+                                    .second_result = result.as<float>() + of.elements,
+                                    .mix_weight = fn.as<float>(),
+                                    .mix_bias = base.as<float>(),
+                                    .mix_scale = scale.as<float>(),
+                                    .norm_weight = norm.data(),
+                                    .mix = to.mix.as<float>(),
+                                    .out = to.out.data(),
+                                    .stream = stream.handle()};
+  };
+  const auto check = [&](std::size_t i, std::uint64_t call, const auto& connect) {
+    results[i].draw(comm->rank(), comm->size(), call);
+    for (Outputs* to : {&got, &want})
+      for (Buffer* buffer : {&to->merged, &to->mix, &to->out}) buffer->poison();
+    steps[i].run(arguments(results[i], results[i].total, want));
+    comm->synchronize(stream);
+    connect();
+    comm->synchronize(stream);
+    ASSERT_EQ(got.merged.download(), want.merged.download()) << "call " << call;
+    ASSERT_EQ(got.mix.download(), want.mix.download()) << "call " << call;
+    ASSERT_EQ(got.out.download(), want.out.download()) << "call " << call;
+  };
+  const auto connect = [&](std::size_t i) {
+    steps[i].run(arguments(results[i], results[i].own, got), sum->connection_ranks());
+  };
+  comm->barrier();
+  for (std::uint64_t call = 0; call < 30; ++call) {
+    const std::size_t i = call % sizes.size();
+    check(i, call, [&] { connect(i); });
+  }
+  comm->barrier();
+  const Graph graph = Graph::capture(stream, [&] { connect(0); });
+  comm->barrier();
+  for (std::uint64_t call = 30; call < 35; ++call) check(0, call, [&] { graph.launch(stream); });
+}
+
+using OnRank = void (*)(const Device&, const std::shared_ptr<comm::Communicator>&);
+
+// On all GPUs of this host, up to four, a thread each.
+void run_on_gpus(OnRank on_rank) {
   std::vector<Device> devices;
   std::shared_ptr<const comm::NcclLibrary> library;
   try {
@@ -102,20 +214,26 @@ TEST(OneShotGpu, RanksAddUpThroughEachOthersMemory) {
     threads.emplace_back([&, rank] {
       try {
         const Device& device = devices[comm::rank_idx(rank)];
-        add_up_on_rank(
-            device,
-            comm::make_nccl_communicator(
-                device,
-                std::make_unique<comm::Rendezvous>(
-                    comm::Launch{.rank = rank, .size = size, .host = "127.0.0.1", .port = port},
-                    std::chrono::seconds(20)),
-                library, std::chrono::seconds(20)));
+        on_rank(device,
+                comm::make_nccl_communicator(
+                    device,
+                    std::make_unique<comm::Rendezvous>(
+                        comm::Launch{.rank = rank, .size = size, .host = "127.0.0.1", .port = port},
+                        std::chrono::seconds(20)),
+                    library, std::chrono::seconds(20)));
       } catch (const Error& error) {
         ADD_FAILURE() << "rank " << rank << ": " << error.what();
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST(OneShotGpu, RanksAddUpThroughEachOthersMemory) {
+  run_on_gpus(add_up_on_rank);
+}
+TEST(OneShotGpu, ConnectionsAddUpResultsOfRanks) {
+  run_on_gpus(connect_on_rank);
 }
 
 }  // namespace

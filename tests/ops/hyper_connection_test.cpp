@@ -250,6 +250,159 @@ TEST_P(HyperConnectionTest, LargeSizesInPlace) {
   }
   check_step(device(), handle(), {.tokens = 2, .hidden = 4112, .has_merge = true, .is_head = true});
 }
+// One launch: every number of tokens, both types of results, the head, a CTA with fewer columns.
+TEST_P(HyperConnectionTest, OneLaunchForOneOrTwoTokens) {
+  const HyperConnectionProblem p = {.tokens = 2,
+                                    .hidden = 2064,
+                                    .has_merge = true,
+                                    .has_second = true,
+                                    .result_dtype = DType::kF32};
+  EXPECT_EQ(plan_hyper_connection(handle(), p).launches.size(), 1U);
+  EXPECT_EQ(plan_hyper_connection(handle(), {.tokens = 3, .hidden = 2064}).launches.size(), 2U);
+  EXPECT_EQ(plan_hyper_connection(handle(), {.tokens = 1, .hidden = 2032}).launches.size(), 2U);
+  check_step(device(), handle(), p, true);
+  check_step(device(), handle(), {.tokens = 1, .hidden = 2048});
+  check_step(device(), handle(), {.tokens = 2, .hidden = 4096, .has_merge = true, .is_head = true});
+  check_step(device(), handle(), {.tokens = 2, .hidden = 4176, .has_merge = true}, true);
+  check_step(device(), handle(), {.tokens = 1, .hidden = 7168, .has_merge = true});
+}
+
+// Every rank in turn, alone: what others send lies in its memory before it asks for it, from ranks
+// before it by their own calls.
+// Results of ranks are added in their order, what is sent is what was to be sent, and a call with
+// fewer tokens finds nothing of the one that had that buffer before.
+class HyperRanks {
+ public:
+  HyperRanks(const device::Device& device, const Device& handle, int ranks, std::int64_t hidden)
+      : device_(device), handle_(handle), hidden_(hidden), ranks_(ranks) {
+    for (int r = 0; r < ranks; ++r)
+      memory_.push_back(HyperConnection::memory(handle, ranks, hidden));
+  }
+
+  void check_call(std::int64_t tokens, std::uint64_t seed) {
+    SCOPED_TRACE(fmt::format("call {}, {} tokens", calls_, tokens));
+    const HyperConnectionProblem p = {.tokens = tokens,
+                                      .hidden = hidden_,
+                                      .has_merge = true,
+                                      .has_second = true,
+                                      .result_dtype = DType::kF32,
+                                      .second_dtype = DType::kF32};
+    const Inputs in = draw_inputs(device_, p);
+    std::vector<Numbers> f, g;
+    std::vector<float> sums(static_cast<std::size_t>(tokens * hidden_));
+    for (int r = 0; r < ranks_; ++r) {
+      const auto drawn = [&](std::uint64_t which) {
+        return Numbers(
+            device_, DType::kF32,
+            random_doubles(seed + 10 * static_cast<std::uint64_t>(r) + which, tokens * hidden_));
+      };
+      f.push_back(drawn(0));
+      g.push_back(drawn(1));
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += part(f.back(), g.back(), i);
+    }
+    // The same in one device: f holds the sums, and there is nothing to add.
+    const Numbers total(device_, DType::kF32, {sums.begin(), sums.end()});
+    const Numbers none(device_, DType::kF32, std::vector<double>(sums.size()));
+    const HyperConnection step(handle_, p);
+    ASSERT_TRUE(step.sums_ranks());
+    const Result want = run(step, in, total, none, nullptr);
+    for (int r = 0; r < ranks_; ++r) {
+      for (int from = r + 1; from < ranks_; ++from)
+        expect_empty_then_fill(r, from, tokens, f[idx(from)], g[idx(from)]);
+      HyperConnectionRanks ranks = {.rank = r, .ranks = ranks_};
+      for (int k = 0; k < ranks_; ++k) ranks.memory.at(idx(k)) = memory_[idx(k)].data();
+      EXPECT_EQ(run(step, in, f[idx(r)], g[idx(r)], &ranks), want) << "rank " << r;
+      for (int to = 0; to < ranks_; ++to)
+        if (to != r) expect_sent(r, to, tokens, f[idx(r)], g[idx(r)]);
+    }
+    ++calls_;
+  }
+
+ private:
+  using Result =
+      std::tuple<std::vector<std::uint16_t>, std::vector<std::uint16_t>, std::vector<float>>;
+
+  static std::size_t idx(int rank) { return static_cast<std::size_t>(rank); }
+  static float part(const Numbers& f, const Numbers& g, std::size_t i) {
+    return static_cast<float>(f.values[i]) + static_cast<float>(g.values[i]);
+  }
+
+  Result run(const HyperConnection& step, const Inputs& in, const Numbers& f, const Numbers& g,
+             const HyperConnectionRanks* ranks) {
+    const auto n = static_cast<std::size_t>(step.problem().tokens);
+    const auto h = static_cast<std::size_t>(hidden_);
+    Output<std::uint16_t> merged(device_, n * 4 * h), out(device_, n * h);
+    Output<float> mix(device_, n * 24);
+    const HyperConnectionArguments a = {.streams = in.x.pointer(),
+                                        .merged = merged.pointer(),
+                                        .mix_before = in.mix_before.floats(),
+                                        .result = f.pointer(),
+                                        .second_result = g.pointer(),
+                                        .mix_weight = in.fn.floats(),
+                                        .mix_bias = in.base.floats(),
+                                        .mix_scale = in.scale.floats(),
+                                        .norm_weight = in.weight.pointer(),
+                                        .mix = mix.pointer(),
+                                        .out = out.pointer()};
+    ranks == nullptr ? step.run(a) : step.run(a, *ranks);
+    device_.synchronize();
+    return {merged.read(), out.read(), mix.read()};
+  }
+
+  // Words of a call in the memory of `rank`, from another one.
+  std::size_t first_word(int from) const {
+    const std::int64_t slot = calls_ % kernels::kPeerBuffers * ranks_ + from;
+    return static_cast<std::size_t>(slot * kernels::kHyperConnectTokens * hidden_);
+  }
+  std::vector<std::uint32_t> words(int rank) const {
+    return memory_[idx(rank)].to_vector<std::uint32_t>();
+  }
+
+  void expect_empty_then_fill(int rank, int from, std::int64_t tokens, const Numbers& f,
+                              const Numbers& g) {
+    std::vector<std::uint32_t> all = words(rank);
+    const std::size_t first = first_word(from);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(kernels::kHyperConnectTokens * hidden_);
+         ++i)
+      ASSERT_EQ(all[first + i], kernels::kPeerEmpty) << "left of a call before, number " << i;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(tokens * hidden_); ++i)
+      all[first + i] = std::bit_cast<std::uint32_t>(part(f, g, i));
+    memory_[idx(rank)].upload(std::as_bytes(std::span(all)));
+  }
+  void expect_sent(int from, int to, std::int64_t tokens, const Numbers& f,
+                   const Numbers& g) const {
+    const std::vector<std::uint32_t> all = words(to);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(tokens * hidden_); ++i)
+      ASSERT_EQ(all[first_word(from) + i], std::bit_cast<std::uint32_t>(part(f, g, i)));
+  }
+
+  const device::Device& device_;
+  const Device& handle_;
+  std::int64_t hidden_;
+  int ranks_, calls_ = 0;
+  std::vector<tilewright::Buffer> memory_;
+};
+
+TEST_P(HyperConnectionTest, AddsUpResultsOfRanks) {
+  const Device device = handle();
+  HyperRanks two(this->device(), device, 2, 2064);
+  for (const std::int64_t tokens : {2, 2, 1, 2, 1}) two.check_call(tokens, 100 + tokens);
+  HyperRanks three(this->device(), device, 3, 4176);
+  three.check_call(2, 300);
+}
+
+TEST_P(HyperConnectionTest, RefusesRanksOfManyTokens) {
+  const HyperConnection step(handle(), {.tokens = 3, .hidden = 2048, .has_merge = true});
+  EXPECT_FALSE(step.sums_ranks());
+  EXPECT_FALSE(HyperConnection(handle(), {.tokens = 1, .hidden = 2048}).sums_ranks());
+  try {
+    step.run({}, HyperConnectionRanks{});
+    FAIL() << "it ran";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("at most 2 tokens"));
+  }
+}
+
 TEST_P(HyperConnectionTest, AnyEpsAndIterations) {
   for (const int iterations : {2, 3, 50}) {
     check_step(device(), handle(),

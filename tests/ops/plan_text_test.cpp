@@ -359,10 +359,12 @@ TEST_F(PlanText, HyperConnection) {
   Golden golden("hyper_connection");
   const HyperConnectionProblem p = {
       .tokens = 8, .hidden = 4096, .has_merge = true, .has_second = true};
-  HyperConnectionProblem merge = p, head = p;
+  HyperConnectionProblem one = p, merge = p, head = p;
+  one.tokens = 1;
   merge.has_mix = false, merge.stream_dtype = DType::kF32;
   head.is_head = true, head.tokens = 8192;
   golden.add("H200, a step", [&] { return plan_hyper_connection(h200(), p); });
+  golden.add("H200, a step of one token", [&] { return plan_hyper_connection(h200(), one); });
   golden.add("H200, the merge alone", [&] { return plan_hyper_connection(h200(), merge); });
   golden.add("B200, the head", [&] { return plan_hyper_connection(b200(), head); });
   golden.add("H200, embedding", [&] {

@@ -1,16 +1,18 @@
 #include "comm/peers/rank_sum.h"
 
 #include "base/env.h"
+#include "base/error.h"
 
 #include <exception>
 
 namespace tilewright::comm {
 
 RankSum::RankSum(const Device& device, std::shared_ptr<Communicator> comm,
-                 std::unique_ptr<PeerMemory> memory)
+                 std::unique_ptr<PeerMemory> memory, std::unique_ptr<PeerMemory> connection_memory)
     : device_(device),
       comm_(std::move(comm)),
       memory_(std::move(memory)),
+      connection_memory_(std::move(connection_memory)),
       calls_(device),
       given_up_(static_cast<std::uint32_t*>(calls_.allocate_host(sizeof(std::uint32_t)))) {
   *static_cast<volatile std::uint32_t*>(given_up_) = 0;
@@ -45,15 +47,31 @@ void RankSum::run(void* data, std::int64_t count, DType dtype, void* stream) {
   found->second.run(a);
 }
 
+HyperConnectionRanks RankSum::connection_ranks() const {
+  require(connection_memory_ != nullptr, ErrorKind::kInternal,
+          "the sum over ranks was made without memory for hyper-connections");
+  HyperConnectionRanks ranks = {
+      .rank = comm_->rank(), .ranks = comm_->size(), .memory = {}, .given_up = given_up_};
+  for (int r = 0; r < comm_->size(); ++r) ranks.memory[rank_idx(r)] = connection_memory_->of(r);
+  return ranks;
+}
+
 std::unique_ptr<RankSum> make_rank_sum(const Device& device,
-                                       const std::shared_ptr<Communicator>& comm) {
+                                       const std::shared_ptr<Communicator>& comm,
+                                       std::int64_t hidden) {
   if (device.is_simulated() || comm->size() < 2 || comm->size() > PeerReduceProblem::kMostRanks ||
       env_text("TILEWRIGHT_PEER_REDUCE") == "off")
     return nullptr;
   auto memory =
       std::make_unique<PeerMemory>(device, *comm, PeerReduce::memory(device, comm->size()));
   if (!memory->is_mapped()) return nullptr;
-  return std::make_unique<RankSum>(device, comm, std::move(memory));
+  std::unique_ptr<PeerMemory> connection_memory;
+  if (hidden > 0) {
+    connection_memory = std::make_unique<PeerMemory>(
+        device, *comm, HyperConnection::memory(device, comm->size(), hidden));
+    if (!connection_memory->is_mapped()) return nullptr;
+  }
+  return std::make_unique<RankSum>(device, comm, std::move(memory), std::move(connection_memory));
 }
 
 }  // namespace tilewright::comm

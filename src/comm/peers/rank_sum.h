@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tilewright/device.h"
+#include "tilewright/hyper_connection.h"
 #include "tilewright/peer_reduce.h"
 
 #include "comm/communicator.h"
@@ -23,19 +24,24 @@ namespace tilewright::comm {
 /// Thread   as the communicator
 class RankSum {
  public:
-  /// `memory`: mapped by all.
+  /// `memory`, and that of hyper-connections: mapped by all.
   RankSum(const Device& device, std::shared_ptr<Communicator> comm,
-          std::unique_ptr<PeerMemory> memory);
+          std::unique_ptr<PeerMemory> memory, std::unique_ptr<PeerMemory> connection_memory);
   ~RankSum();
   RankSum(const RankSum&) = delete;
   RankSum& operator=(const RankSum&) = delete;
 
   void run(void* data, std::int64_t count, DType dtype, void* stream);
 
+  /// What hyper-connections take to add results up as they merge them, so that this is no launch of
+  /// its own. All ranks load their kernels before one of them launches one: loading may wait for
+  /// devices that map this one's memory.
+  HyperConnectionRanks connection_ranks() const;
+
  private:
   Device device_;
   std::shared_ptr<Communicator> comm_;
-  std::unique_ptr<PeerMemory> memory_;
+  std::unique_ptr<PeerMemory> memory_, connection_memory_;
   DriverCalls calls_;
   std::uint32_t* given_up_;  // page-locked, so that a kernel sees what the host writes
   std::map<std::pair<std::int64_t, DType>, PeerReduce> sums_;  // by count and type
@@ -43,8 +49,9 @@ class RankSum {
 
 /// Null where the memory of all ranks cannot be mapped, on simulated devices, for more ranks than
 /// the kernel takes, and if TILEWRIGHT_PEER_REDUCE is "off". All ranks call it together, and get
-/// one or none alike.
+/// one or none alike. `hidden`: of connection_ranks(); 0: they are not asked for.
 std::unique_ptr<RankSum> make_rank_sum(const Device& device,
-                                       const std::shared_ptr<Communicator>& comm);
+                                       const std::shared_ptr<Communicator>& comm,
+                                       std::int64_t hidden = 0);
 
 }  // namespace tilewright::comm

@@ -14,6 +14,7 @@
 // Limit: a store to another GPU is seen there after about 1 us, the poll costs a round trip of L2.
 // 16 KB are 44 ns at 370 GB/s.
 #include "kernels/exchange/peer_reduce.h"
+#include "kernels/exchange/peer_word.h"
 #include "ptx/grid_dependency.h"
 #include "ptx/system_memory.h"
 #include "tile/element.h"
@@ -21,33 +22,6 @@
 namespace tilewright::kernels {
 
 namespace {
-
-__device__ bool is_complete(const uint4& word) {
-  return word.x != kPeerEmpty && word.y != kPeerEmpty && word.z != kPeerEmpty &&
-         word.w != kPeerEmpty;
-}
-
-// The same numbers, and no word that is taken for none: other NaNs.
-__device__ uint4 sendable(uint4 word) {
-  constexpr std::uint32_t kOtherNan = 0x7fff7fff;
-  if (word.x == kPeerEmpty) word.x = kOtherNan;
-  if (word.y == kPeerEmpty) word.y = kOtherNan;
-  if (word.z == kPeerEmpty) word.z = kOtherNan;
-  if (word.w == kPeerEmpty) word.w = kOtherNan;
-  return word;
-}
-
-// Waits, but not for ever: now and then it looks whether the host has given up.
-__device__ uint4 wait_for(const uint4* at, const std::uint32_t* given_up) {
-  constexpr int kPolls = 4096;
-  while (true) {
-    for (int i = 0; i < kPolls; ++i) {
-      const uint4 word = ptx::ld_relaxed_sys_v4_u32(at);
-      if (is_complete(word)) return word;
-    }
-    if (given_up != nullptr && ptx::ld_relaxed_sys_u32(given_up) != 0) return {};
-  }
-}
 
 // Four numbers of fp32, or eight of bf16.
 struct Numbers {
@@ -90,27 +64,25 @@ extern "C" __global__ void __launch_bounds__(tilewright::kernels::kPeerThreads)
   const int word = static_cast<int>(blockIdx.x) * kPeerThreads + static_cast<int>(threadIdx.x);
   auto* const own = static_cast<uint4*>(params.memory[rank]);
   auto* const turn = reinterpret_cast<std::uint32_t*>(own + peer_words(params.ranks)) + blockIdx.x;
-  const std::uint32_t kept = *turn;
-  const int buffer = kept == kPeerEmpty ? 0 : static_cast<int>(kept);
-  const int next = (buffer + 1) % kPeerBuffers, last = (buffer + 2) % kPeerBuffers;
+  const peer::Turn of(*turn);
   __syncthreads();  // all have read it
-  if (threadIdx.x == 0) *turn = static_cast<std::uint32_t>(next);
+  if (threadIdx.x == 0) *turn = static_cast<std::uint32_t>(of.next);
   const auto place = [&](int of_buffer, int from) {
     return (of_buffer * params.ranks + from) * kPeerWords + word;
   };
   // All words of the CTA, also where this call has fewer than the one that wrote them.
   for (int r = 0; r < params.ranks; ++r)
-    if (r != rank)
-      ptx::st_relaxed_sys_v4_u32(own + place(last, r),
-                                 {kPeerEmpty, kPeerEmpty, kPeerEmpty, kPeerEmpty});
+    if (r != rank) ptx::st_relaxed_sys_v4_u32(own + place(of.last, r), peer::empty_word());
   if (word >= params.words) return;
-  const uint4 mine = sendable(static_cast<const uint4*>(part.in)[word]);
+  const uint4 mine = peer::sendable(static_cast<const uint4*>(part.in)[word]);
   for (int r = 0; r < params.ranks; ++r)
     if (r != rank)
-      ptx::st_relaxed_sys_v4_u32(static_cast<uint4*>(params.memory[r]) + place(buffer, rank), mine);
+      ptx::st_relaxed_sys_v4_u32(static_cast<uint4*>(params.memory[r]) + place(of.buffer, rank),
+                                 mine);
   Numbers sum = {};
   for (int r = 0; r < params.ranks; ++r) {
-    const uint4 theirs = r == rank ? mine : wait_for(own + place(buffer, r), params.given_up);
+    const uint4 theirs =
+        r == rank ? mine : peer::wait_for(own + place(of.buffer, r), params.given_up);
     const Numbers numbers = numbers_of(theirs, params.is_bf16);
     for (int i = 0; i < 8; ++i) sum.v[i] = r == 0 ? numbers.v[i] : sum.v[i] + numbers.v[i];
   }

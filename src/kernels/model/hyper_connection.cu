@@ -36,176 +36,21 @@
 // What is left: few tokens wait for loads of x, then of parts; many are at 44 to 49 % of the floor.
 // A row of x gives 32 bytes to a warp, so that loads and stores take eight lines each.
 //
-#include "kernels/model/column4.h"
-#include "kernels/model/hyper_connection.h"
+#include "kernels/model/hyper_merge.h"
+#include "kernels/model/hyper_mix.h"
 #include "ptx/grid_dependency.h"
-#include "ptx/mma_sync.h"
 #include "ptx/warp_roles.h"
 #include "tile/entry.h"
 
 #include <type_traits>
 
-#include <math.h>
-
 namespace tilewright::kernels {
 namespace {
 
-constexpr unsigned kAllLanes = 0xffffffffu;
+using namespace hyper;
+
 constexpr int kMergeWarps = kHyperMergeThreads / 32;
-constexpr int kFnTiles = kHyperMixRows / 8;
-constexpr int kFnTerms = 3;
 static_assert(kMergeWarps * 16 == kHyperSliceColumns);
-
-// How many bf16 terms make up a number of a stream exactly.
-template <class Stream>
-constexpr int kTerms = sizeof(Stream) == 2 ? 1 : 3;
-
-// x as a sum of bf16 terms, largest first; two registers of two each.
-template <int Count>
-__device__ void split(tile::Column4 x, std::uint32_t (&terms)[Count][2]) {
-#pragma unroll
-  for (int i = 0; i < Count; ++i) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float *const low = &x.v[2 * half], *const high = low + 1;
-      terms[i][half] = tile::Bf16::pack(*low, *high);
-      const float2 taken = tile::Bf16::unpack(terms[i][half]);
-      *low -= taken.x;
-      *high -= taken.y;
-    }
-  }
-}
-
-// Where a lane is: it has four columns of two tokens, and one row of a tile of fn.
-struct MergePlace {
-  int row, quad, column, token[2];
-
-  __device__ MergePlace(int slice, int tile) {
-    const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-    row = lane / 4;
-    quad = lane % 4;
-    column = slice * kHyperSliceColumns + warp * 16 + quad * 4;
-    token[0] = tile * kHyperMergeTokens + row;
-    token[1] = token[0] + 8;
-  }
-};
-
-using TokenStreams = tile::Column4[kHyperStreams];
-
-// What is added to the streams, four columns of it.
-__device__ tile::Column4 load_result(const HyperMergeParams& p, std::int64_t token, int column) {
-  tile::Column4 f = tile::load4(p.f, token * p.f_stride + column, p.is_f_f32);
-  if (p.g == nullptr) return f;
-  const tile::Column4 g = tile::load4(p.g, token * p.g_stride + column, p.is_g_f32);
-#pragma unroll
-  for (int i = 0; i < 4; ++i) f.v[i] += g.v[i];
-  return f;
-}
-
-// Four columns of the streams of both tokens; f of each.
-template <class Stream>
-__device__ void load_tokens(const HyperMergeParams& p, const MergePlace& at, TokenStreams (&x)[2],
-                            tile::Column4 (&f)[2]) {
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    if (at.token[r] >= p.tokens || at.column >= p.hidden) continue;
-    const std::int64_t token = at.token[r];
-    const auto* const from =
-        static_cast<const Stream*>(p.streams) + token * kHyperStreams * p.hidden + at.column;
-#pragma unroll
-    for (int j = 0; j < kHyperStreams; ++j)
-      x[r][j] = tile::load4(from + static_cast<std::int64_t>(j) * p.hidden);
-    if (p.f != nullptr) f[r] = load_result(p, token, at.column);
-  }
-}
-
-// The new streams, stored, and left in x as the next reader finds them.
-template <class Stream>
-__device__ void merge_token(const HyperMergeParams& p, std::int64_t token, int column,
-                            const tile::Column4& f, TokenStreams& x) {
-  const float* const mix = p.mix + token * kHyperMixRows;
-  auto* const to = static_cast<Stream*>(p.merged) + token * kHyperStreams * p.hidden + column;
-  TokenStreams merged;
-#pragma unroll
-  for (int k = 0; k < kHyperStreams; ++k) {
-    const float post = mix[4 + k];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) merged[k].v[i] = post * f.v[i];
-#pragma unroll
-    for (int j = 0; j < kHyperStreams; ++j) {
-      const float comb = mix[8 + 4 * j + k];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) merged[k].v[i] = fmaf(comb, x[j].v[i], merged[k].v[i]);
-    }
-  }
-#pragma unroll
-  for (int k = 0; k < kHyperStreams; ++k) {
-    x[k] = merged[k];
-    tile::store4(to + static_cast<std::int64_t>(k) * p.hidden, x[k]);
-  }
-}
-
-using FnColumns = tile::Column4[kHyperStreams][kFnTiles];
-
-__device__ void load_fn(const HyperMergeParams& p, const MergePlace& at, FnColumns& fn) {
-#pragma unroll
-  for (int n = 0; n < kFnTiles; ++n) {
-    const int row = 8 * n + at.row;
-    if (row >= p.rows || at.column >= p.hidden) continue;
-#pragma unroll
-    for (int j = 0; j < kHyperStreams; ++j)
-      fn[j][n] = tile::load4(
-          p.fn + (static_cast<std::int64_t>(row) * kHyperStreams + j) * p.hidden + at.column);
-  }
-}
-
-// Products of terms that do not vanish against 2^-24, the smallest first.
-template <class Stream>
-__device__ void multiply(const TokenStreams (&x)[2], const FnColumns& fn,
-                         float (&sums)[kFnTiles][4]) {
-  constexpr int kOwn = kTerms<Stream>;
-#pragma unroll
-  for (int j = 0; j < kHyperStreams; ++j) {
-    std::uint32_t low[kOwn][2], high[kOwn][2];  // of the tokens `row` and `row + 8`
-    split(x[0][j], low);
-    split(x[1][j], high);
-#pragma unroll
-    for (int n = 0; n < kFnTiles; ++n) {
-      std::uint32_t b[kFnTerms][2];
-      split(fn[j][n], b);
-#pragma unroll
-      for (int order = kFnTerms - 1; order >= 0; --order) {
-#pragma unroll
-        for (int i = 0; i < kOwn; ++i) {
-          if (i > order) continue;
-          const std::uint32_t a[4] = {low[i][0], high[i][0], low[i][1], high[i][1]};
-          ptx::mma_sync_aligned_m16n8k16_f32_bf16_bf16_f32(sums[n], a, b[order - i], sums[n]);
-        }
-      }
-    }
-  }
-}
-
-using WarpParts = float[kHyperMergeTokens][kHyperPartStride];
-
-// This warp's dot products and sums of squares.
-__device__ void put_parts(const MergePlace& at, const TokenStreams (&x)[2],
-                          const float (&sums)[kFnTiles][4], WarpParts& parts) {
-#pragma unroll
-  for (int n = 0; n < kFnTiles; ++n) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) parts[at.row + i / 2 * 8][8 * n + 2 * at.quad + i % 2] = sums[n][i];
-  }
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    float squares = 0;
-#pragma unroll
-    for (int j = 0; j < kHyperStreams; ++j) squares = tile::dot4(x[r][j], x[r][j], squares);
-    squares += __shfl_xor_sync(kAllLanes, squares, 1);
-    squares += __shfl_xor_sync(kAllLanes, squares, 2);
-    parts[at.row + 8 * r][kHyperSquares + at.quad] = at.quad == 0 ? squares : 0.0f;
-  }
-}
 
 // The sums of all warps, in order.
 __device__ void store_parts(const HyperMergeParams& p, int slice, int tile,
@@ -248,45 +93,11 @@ __device__ void merge(const HyperMergeParams& p) {
     float sums[kFnTiles][4] = {};
     multiply<Stream>(x, fn, sums);
     WarpParts(&parts)[kMergeWarps] = shared_parts[tile % 2];
-    put_parts(at, x, sums, parts[threadIdx.x / 32]);
+    float squares[2] = {};
+    add_squares(x, squares);
+    put_parts(at, squares, sums, parts[threadIdx.x / 32]);
     __syncthreads();  // a warp that is a tile ahead writes the other half
     store_parts(p, slice, tile, parts);
-  }
-}
-
-__device__ float sigmoid(float x) {
-  return 1.0f / (1.0f + expf(-x));
-}
-
-using Square = float[kHyperStreams][kHyperStreams];
-
-// Rows (or columns) of c divided by their sums + eps.
-template <bool IsColumns>
-__device__ void divide_by_sums(Square& c, float eps) {
-#pragma unroll
-  for (int i = 0; i < kHyperStreams; ++i) {
-    const auto entry = [&](int j) -> float& { return IsColumns ? c[j][i] : c[i][j]; };
-    const float factor = __fdividef(1.0f, (entry(0) + entry(1)) + (entry(2) + entry(3)) + eps);
-#pragma unroll
-    for (int j = 0; j < kHyperStreams; ++j) entry(j) *= factor;
-  }
-}
-
-__device__ void sinkhorn(Square& c, int iterations, float eps) {
-#pragma unroll
-  for (int j = 0; j < kHyperStreams; ++j) {
-    float(&row)[kHyperStreams] = c[j];
-    const float largest = fmaxf(fmaxf(row[0], row[1]), fmaxf(row[2], row[3]));
-#pragma unroll
-    for (float& x : row) x = expf(x - largest);
-  }
-  divide_by_sums<false>(c, 0);
-#pragma unroll
-  for (int i = 0; i < kHyperStreams * kHyperStreams; ++i) c[i / 4][i % 4] += eps;
-  divide_by_sums<true>(c, eps);
-  for (int i = 1; i < iterations; ++i) {
-    divide_by_sums<false>(c, eps);
-    divide_by_sums<true>(c, eps);
   }
 }
 
@@ -312,40 +123,13 @@ __device__ void add_parts(const HyperPreParams& p, std::int64_t token, int warp,
 }
 
 // Logit i of the mix in lane i.
-__device__ float mix_logit(const HyperPreParams& p, const PartSums& sums, int lane) {
+__device__ float logit_of_parts(const HyperPreParams& p, const PartSums& sums, int lane) {
   float sum = 0;
   if (lane < kHyperPartStride) {
 #pragma unroll
     for (int w = 0; w < kPreWarps; ++w) sum += sums[w][lane];
   }
-  const float squares = __shfl_sync(kAllLanes, sum, kHyperSquares);
-  const float m = sum * rsqrtf(squares / static_cast<float>(kHyperStreams * p.hidden) + p.norm_eps);
-  const int rows = p.is_head ? kHyperHeadRows : kHyperMixRows;
-  const float base = lane < rows ? p.base[lane] : 0.0f;
-  const float scale = lane < rows ? p.scale[lane < 4 ? 0 : lane < 8 ? 1 : 2] : 0.0f;
-  return fmaf(m, scale, base);
-}
-
-// pre in lanes 0 to 3, post in 4 to 7.
-__device__ float gate(const HyperPreParams& p, float logit, int lane) {
-  return sigmoid(logit) * (lane < 4 ? 1.0f : 2.0f) + (lane < 4 ? p.eps : 0.0f);
-}
-
-// By one warp, every lane with all of comb.
-__device__ void store_mix(const HyperPreParams& p, std::int64_t token, float logit, int lane) {
-  const int rows = p.is_head ? kHyperHeadRows : kHyperMixRows;
-  float value = gate(p, logit, lane);
-  if (!p.is_head) {
-    Square comb;
-#pragma unroll
-    for (int i = 0; i < kHyperStreams * kHyperStreams; ++i)
-      comb[i / 4][i % 4] = __shfl_sync(kAllLanes, logit, 8 + i);
-    sinkhorn(comb, p.iterations, p.eps);
-#pragma unroll
-    for (int i = 0; i < kHyperStreams * kHyperStreams; ++i)
-      if (lane == 8 + i) value = comb[i / 4][i % 4];
-  }
-  if (lane < rows) p.mix[token * rows + lane] = value;
+  return mix_logit(p, sum, lane);
 }
 
 // Four columns of the four streams as they lie in memory.
@@ -413,7 +197,7 @@ __device__ void pre(const HyperPreParams& p) {
     add_parts(p, token, warp, lane, part_sums);
   }
   __syncthreads();
-  const float logit = mix_logit(p, part_sums, lane);
+  const float logit = logit_of_parts(p, part_sums, lane);
   if (warp == kPreWarps) return store_mix(p, token, logit, lane);
   const float own = gate(p, logit, lane);
   float weights[kHyperStreams];

@@ -1,6 +1,8 @@
 // Contract of the hyper-connections' two kernels: the streams around a sub-layer.
 #pragma once
 
+#include "kernels/exchange/peer_reduce.h"
+
 #include <cstdint>
 
 namespace tilewright::kernels {
@@ -57,6 +59,45 @@ struct HyperPreParams {
 inline constexpr int kHyperPreThreads = 288;  ///< eight warps for columns, one for Sinkhorn
 /// Entries hyper_pre_bf16, hyper_pre_f32: grid (tokens).
 inline constexpr int kHyperMaxHidden = 8192;
+
+/// Ranks whose results are added up before they are merged: f + g of every rank, in fp32, in the
+/// order of the ranks. Memory of a rank: words
+/// [kPeerBuffers][ranks][kHyperConnectTokens][hidden / 4] of 16 bytes, then for every CTA the
+/// number of its buffer, 4 bytes; all preset to kPeerEmpty. See exchange/peer_reduce.h.
+struct HyperPeers {
+  void* memory[kPeerRanks];  ///< of every rank, as this device reaches it
+  const std::uint32_t* given_up;
+  std::int32_t rank, ranks;  ///< ranks: 1 or less: there are none
+};
+
+/// Both steps in one launch, for kHyperConnectTokens tokens and streams in bf16. `parts` of both is
+/// not used; the merge has all of `fn`.
+struct HyperConnectParams {
+  HyperMergeParams merge;
+  HyperPreParams pre;
+  HyperPeers peers;
+};
+
+inline constexpr int kHyperConnectTokens = 2;
+inline constexpr int kHyperConnectCtas = 16;      ///< a cluster
+inline constexpr int kHyperConnectThreads = 288;  ///< eight warps for columns, one for Sinkhorn
+/// Columns of a CTA: the last one of the cluster may have fewer.
+constexpr int hyper_connect_columns(std::int64_t hidden) {
+  return static_cast<int>((hidden + 4 * kHyperConnectCtas - 1) / (4 * kHyperConnectCtas)) * 4;
+}
+/// fn, and the streams of the tokens, both in fp32.
+constexpr std::uint32_t hyper_connect_shared_bytes(std::int64_t hidden) {
+  return static_cast<std::uint32_t>(4 * (kHyperMixRows + kHyperConnectTokens) * kHyperStreams *
+                                    hyper_connect_columns(hidden));
+}
+/// Entry hyper_connect: grid (kHyperConnectCtas), one cluster.
+
+constexpr std::int64_t hyper_peer_words(std::int64_t ranks, std::int64_t hidden) {
+  return kPeerBuffers * ranks * kHyperConnectTokens * (hidden / 4);
+}
+constexpr std::int64_t hyper_peer_bytes(std::int64_t ranks, std::int64_t hidden) {
+  return 16 * hyper_peer_words(ranks, hidden) + 4 * kHyperConnectCtas;
+}
 
 /// All four streams of a token are its row of the embedding.
 struct HyperEmbedParams {

@@ -20,6 +20,8 @@ namespace {
 constexpr const char* kName = "hyper-connection";
 constexpr ops::ArgumentChecks kChecks(kName);
 
+static_assert(HyperConnectionRanks::kMost == kernels::kPeerRanks);
+
 void check(const HyperConnectionProblem& p) {
   ops::ProblemChecks checks(kName);
   ops::check_sizes(checks, p.tokens, p.hidden);
@@ -36,21 +38,6 @@ void check(const HyperConnectionProblem& p) {
                 "a normal number of fp32 > 0");
   checks.eps("norm_eps", p.norm_eps);
   checks.finish();
-}
-
-void check(const HyperConnectionProblem& p, const HyperConnectionArguments& a) {
-  kChecks.address("streams", a.streams, ops::kRowAlignment);
-  kChecks.address_if(p.has_merge, "merged", a.merged, ops::kRowAlignment);
-  kChecks.address_if(p.has_merge, "mix_before", a.mix_before, ops::kWordAlignment);
-  kChecks.address_if(p.has_merge, "result", a.result, ops::kRowAlignment);
-  kChecks.address_if(p.has_second, "second_result", a.second_result, ops::kRowAlignment);
-  kChecks.address_if(p.has_mix, "mix_weight", a.mix_weight, ops::kRowAlignment);
-  kChecks.address_if(p.has_mix, "mix_bias", a.mix_bias, ops::kWordAlignment);
-  kChecks.address_if(p.has_mix, "mix_scale", a.mix_scale, ops::kWordAlignment);
-  kChecks.address_if(p.has_mix, "norm_weight", a.norm_weight, ops::kRowAlignment);
-  kChecks.address_if(p.has_mix, "mix", a.mix, ops::kWordAlignment);
-  kChecks.address_if(p.has_mix, "out", a.out, ops::kRowAlignment);
-  kChecks.address_if(p.has_mix, "workspace", a.workspace, ops::kWorkspaceAlignment);
 }
 
 // One tile of tokens a CTA while that gives every SM two; then fn is read once for more of them: on
@@ -87,10 +74,41 @@ device::LaunchConfig pre_launch(const HyperConnectionProblem& p) {
           .is_dependent_launch = true};
 }
 
+// One launch instead of two where that is quicker (docs/notes/2026-11-26-hyper-connection.md).
+// Narrow streams would leave most of the cluster idle.
+bool is_one_launch(const HyperConnectionProblem& p) {
+  constexpr std::int64_t kLeastHidden = 2048;
+  return p.has_mix && p.stream_dtype == DType::kBF16 && p.tokens <= kernels::kHyperConnectTokens &&
+         p.hidden >= kLeastHidden;
+}
+
+device::LaunchConfig connect_launch(const HyperConnectionProblem& p) {
+  return {.grid = {kernels::kHyperConnectCtas},
+          .block = {kernels::kHyperConnectThreads},
+          .cluster = {{kernels::kHyperConnectCtas}},
+          .dynamic_shared_bytes = kernels::hyper_connect_shared_bytes(p.hidden),
+          .is_dependent_launch = true};
+}
+
 std::size_t workspace_bytes_of(const HyperConnectionProblem& p) {
-  if (!p.has_mix) return 0;
+  if (!p.has_mix || is_one_launch(p)) return 0;
   return static_cast<std::size_t>(p.tokens) * slices_of(p) * kernels::kHyperPartStride *
          sizeof(float);
+}
+
+void check(const HyperConnectionProblem& p, const HyperConnectionArguments& a) {
+  kChecks.address("streams", a.streams, ops::kRowAlignment);
+  kChecks.address_if(p.has_merge, "merged", a.merged, ops::kRowAlignment);
+  kChecks.address_if(p.has_merge, "mix_before", a.mix_before, ops::kWordAlignment);
+  kChecks.address_if(p.has_merge, "result", a.result, ops::kRowAlignment);
+  kChecks.address_if(p.has_second, "second_result", a.second_result, ops::kRowAlignment);
+  kChecks.address_if(p.has_mix, "mix_weight", a.mix_weight, ops::kRowAlignment);
+  kChecks.address_if(p.has_mix, "mix_bias", a.mix_bias, ops::kWordAlignment);
+  kChecks.address_if(p.has_mix, "mix_scale", a.mix_scale, ops::kWordAlignment);
+  kChecks.address_if(p.has_mix, "norm_weight", a.norm_weight, ops::kRowAlignment);
+  kChecks.address_if(p.has_mix, "mix", a.mix, ops::kWordAlignment);
+  kChecks.address_if(p.has_mix, "out", a.out, ops::kRowAlignment);
+  kChecks.address_if(workspace_bytes_of(p) > 0, "workspace", a.workspace, ops::kWorkspaceAlignment);
 }
 
 void count_work(HyperConnectionPlan& plan) {
@@ -118,9 +136,12 @@ HyperConnectionPlan make_plan(const device::DeviceInfo& device,
   HyperConnectionPlan plan;
   plan.problem = problem;
   const HyperConnectionProblem& p = problem;
-  plan.launches.push_back(
-      ops::planned_launch("merge", merge_entry(p), merge_launch(p, device.num_sms)));
-  if (p.has_mix) plan.launches.push_back(ops::planned_launch("mix", pre_entry(p), pre_launch(p)));
+  if (is_one_launch(p)) {
+    plan.launches = {ops::planned_launch("connect", "hyper_connect", connect_launch(p))};
+  } else {
+    plan.launches = {ops::planned_launch("merge", merge_entry(p), merge_launch(p, device.num_sms))};
+    if (p.has_mix) plan.launches.push_back(ops::planned_launch("mix", pre_entry(p), pre_launch(p)));
+  }
   ops::require_built(kName, device, plan.launches);
   if (p.tokens == 0) plan.launches.clear();
   plan.workspace_bytes = workspace_bytes_of(p);
@@ -140,8 +161,9 @@ HyperConnectionPlan make_plan(const device::DeviceInfo& device,
 struct HyperConnection::State : ops::LoadedPlan<HyperConnectionPlan> {
   using LoadedPlan::LoadedPlan;
 
-  void launch_merge(const HyperConnectionArguments& a, const device::Stream& stream) const;
-  void launch_pre(const HyperConnectionArguments& a, const device::Stream& stream) const;
+  kernels::HyperMergeParams merge_params(const HyperConnectionArguments& a) const;
+  kernels::HyperPreParams pre_params(const HyperConnectionArguments& a) const;
+  void launch(const HyperConnectionArguments& a, const kernels::HyperPeers& peers) const;
 };
 
 HyperConnection::HyperConnection(const Device& device, const HyperConnectionProblem& problem)
@@ -168,57 +190,101 @@ HyperConnectionPlan plan_hyper_connection(const Device& device,
   return make_plan(opened(device).info(), problem);
 }
 
-void HyperConnection::State::launch_merge(const HyperConnectionArguments& a,
-                                          const device::Stream& stream) const {
+kernels::HyperMergeParams HyperConnection::State::merge_params(
+    const HyperConnectionArguments& a) const {
   const HyperConnectionProblem& p = plan().problem;
-  const kernels::HyperMergeParams params = {
-      .streams = a.streams,
-      .merged = a.merged,
-      .f = p.has_merge ? a.result : nullptr,
-      .g = p.has_second ? a.second_result : nullptr,
-      .mix = a.mix_before,
-      .fn = p.has_mix ? a.mix_weight : nullptr,
-      .parts = static_cast<float*>(a.workspace),
-      .f_stride = p.hidden,
-      .g_stride = p.hidden,
-      .tokens = static_cast<std::int32_t>(p.tokens),
-      .hidden = static_cast<std::int32_t>(p.hidden),
-      .rows = p.is_head ? kernels::kHyperHeadRows : kernels::kHyperMixRows,
-      .tiles = merge_tiles(p.tokens, slices_of(p), handle.num_sms()),
-      .is_f_f32 = p.result_dtype == DType::kF32,
-      .is_g_f32 = p.second_dtype == DType::kF32};
-  entries[0].launch(ops::dependent_launch(plan().launches[0]), params, stream);
+  return {.streams = a.streams,
+          .merged = a.merged,
+          .f = p.has_merge ? a.result : nullptr,
+          .g = p.has_second ? a.second_result : nullptr,
+          .mix = a.mix_before,
+          .fn = p.has_mix ? a.mix_weight : nullptr,
+          .parts = static_cast<float*>(a.workspace),
+          .f_stride = p.hidden,
+          .g_stride = p.hidden,
+          .tokens = static_cast<std::int32_t>(p.tokens),
+          .hidden = static_cast<std::int32_t>(p.hidden),
+          .rows = p.is_head ? kernels::kHyperHeadRows : kernels::kHyperMixRows,
+          .tiles = merge_tiles(p.tokens, slices_of(p), handle.num_sms()),
+          .is_f_f32 = p.result_dtype == DType::kF32,
+          .is_g_f32 = p.second_dtype == DType::kF32};
 }
 
-void HyperConnection::State::launch_pre(const HyperConnectionArguments& a,
-                                        const device::Stream& stream) const {
+kernels::HyperPreParams HyperConnection::State::pre_params(
+    const HyperConnectionArguments& a) const {
   const HyperConnectionProblem& p = plan().problem;
-  const kernels::HyperPreParams params = {
-      .streams = p.has_merge ? a.merged : a.streams,
-      .parts = static_cast<const float*>(a.workspace),
-      .base = a.mix_bias,
-      .scale = a.mix_scale,
-      .weight = static_cast<const std::uint16_t*>(a.norm_weight),
-      .mix = a.mix,
-      .out = static_cast<std::uint16_t*>(a.out),
-      .out_stride = p.hidden,
-      .tokens = static_cast<std::int32_t>(p.tokens),
-      .hidden = static_cast<std::int32_t>(p.hidden),
-      .slices = static_cast<std::int32_t>(slices_of(p)),
-      .iterations = p.iterations,
-      .eps = static_cast<float>(p.eps),
-      .norm_eps = static_cast<float>(p.norm_eps),
-      .is_head = p.is_head};
-  entries[1].launch(ops::dependent_launch(plan().launches[1]), params, stream);
+  return {.streams = p.has_merge ? a.merged : a.streams,
+          .parts = static_cast<const float*>(a.workspace),
+          .base = a.mix_bias,
+          .scale = a.mix_scale,
+          .weight = static_cast<const std::uint16_t*>(a.norm_weight),
+          .mix = a.mix,
+          .out = static_cast<std::uint16_t*>(a.out),
+          .out_stride = p.hidden,
+          .tokens = static_cast<std::int32_t>(p.tokens),
+          .hidden = static_cast<std::int32_t>(p.hidden),
+          .slices = static_cast<std::int32_t>(slices_of(p)),
+          .iterations = p.iterations,
+          .eps = static_cast<float>(p.eps),
+          .norm_eps = static_cast<float>(p.norm_eps),
+          .is_head = p.is_head};
+}
+
+void HyperConnection::State::launch(const HyperConnectionArguments& a,
+                                    const kernels::HyperPeers& peers) const {
+  const HyperConnectionProblem& p = plan().problem;
+  const device::Stream lent = stream(a.stream);
+  const std::vector<Launch>& launches = plan().launches;
+  if (is_one_launch(p)) {
+    const kernels::HyperConnectParams params = {merge_params(a), pre_params(a), peers};
+    entries[0].launch(ops::dependent_launch(launches[0]), params, lent);
+    return;
+  }
+  entries[0].launch(ops::dependent_launch(launches[0]), merge_params(a), lent);
+  if (p.has_mix) entries[1].launch(ops::dependent_launch(launches[1]), pre_params(a), lent);
 }
 
 void HyperConnection::run(const HyperConnectionArguments& a) const {
   const HyperConnectionProblem& p = plan().problem;
   if (p.tokens == 0) return;
   check(p, a);
-  const device::Stream stream = state_->stream(a.stream);
-  state_->launch_merge(a, stream);
-  if (p.has_mix) state_->launch_pre(a, stream);
+  state_->launch(a, {});
+}
+
+bool HyperConnection::sums_ranks() const noexcept {
+  const HyperConnectionProblem& p = plan().problem;
+  return is_one_launch(p) && p.has_merge;
+}
+
+void HyperConnection::run(const HyperConnectionArguments& a,
+                          const HyperConnectionRanks& ranks) const {
+  const HyperConnectionProblem& p = plan().problem;
+  require(sums_ranks(), ErrorKind::kUnsupported,
+          "{}: results of ranks are added up for at most {} tokens, merged and mixed in one launch "
+          "(bf16 streams, hidden >= 2048); this is {} tokens of {}. Add them up before "
+          "(PeerReduce), and call run() without ranks",
+          kName, kernels::kHyperConnectTokens, p.tokens, p.hidden);
+  if (p.tokens == 0) return;
+  check(p, a);
+  kChecks.range("ranks", ranks.ranks, 2, HyperConnectionRanks::kMost);
+  kChecks.range("rank", ranks.rank, 0, ranks.ranks - 1);
+  kernels::HyperPeers peers = {
+      .memory = {}, .given_up = ranks.given_up, .rank = ranks.rank, .ranks = ranks.ranks};
+  for (int r = 0; r < ranks.ranks; ++r) {
+    peers.memory[r] = ranks.memory.at(static_cast<std::size_t>(r));
+    kChecks.address("memory", peers.memory[r], ops::kRowAlignment);
+  }
+  state_->launch(a, peers);
+}
+
+Buffer HyperConnection::memory(const Device& device, int ranks, std::int64_t hidden) {
+  kChecks.range("ranks", ranks, 2, HyperConnectionRanks::kMost);
+  check({.hidden = hidden});
+  constexpr std::int64_t kPage = 2 << 20;  // smaller allocations share one with others
+  const std::int64_t bytes = kernels::hyper_peer_bytes(ranks, hidden);
+  Buffer buffer(device, static_cast<std::size_t>(ops::ceil_div(bytes, kPage) * kPage));
+  buffer.fill(std::byte{0xff});  // kernels::kPeerEmpty
+  return buffer;
 }
 
 }  // namespace tilewright

@@ -49,6 +49,7 @@ std::vector<device::Kernel> load_entries(const device::Device& device,
     entries.push_back(device::load_kernel(device, launch.entry));
     if (launch.shared_bytes > kDefaultDynamicSharedBytes)
       entries.back().allow_dynamic_shared_bytes(launch.shared_bytes);
+    if (launch.cluster > device::kMaxPortableCluster) entries.back().allow_nonportable_cluster();
   }
   return entries;
 }
