@@ -1,17 +1,20 @@
 // Linear layers on a device with weights of 4, 8 or 16 bits: prepare a weight once, plan a call,
-// run it.
+// run it. Of few rows, several weights in one launch (LinearStack).
 #pragma once
 
 #include "tilewright/device.h"
 #include "tilewright/format.h"
 #include "tilewright/plan.h"
+#include "tilewright/rotary.h"
 #include "tilewright/tensor.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace tilewright {
 
@@ -178,5 +181,82 @@ class Linear {
 /// The plan alone. Errors as Linear's constructor.
 LinearPlan plan_linear(const Device& device, const LinearWeightInfo& weight,
                        const LinearProblem& problem);
+
+/// What is done to rows of x before they are multiplied.
+enum class StackInput {
+  kRows,  ///< nothing
+  /// bf16(x[i,:] * rsqrt(mean(x[i,:]^2) + eps) * norm), of one weight without groups: RmsNorm
+  kNormalised,
+  /// The last rope_dims of every head_dim columns of x, rotated by -positions[i], rounded to bf16:
+  /// InverseRope
+  kTurnedBack,
+};
+/// "rows", "normalised", "turned back"
+const char* to_string(StackInput input) noexcept;
+
+/// out[i, j] = sum_c in(x)[i, c] * w0[j, c]; out[i, second_column + j] = the same of a second
+/// weight. With groups a weight takes columns of x as in Linear.
+///
+/// Shapes   x [m, k groups], m 1 to kMostRows; out [m, columns]; one weight of fp8 or bf16, or one
+///          of fp8 and one of bf16 with the same k and without groups
+/// Layout   as Linear
+/// Numbers  as Linear with bf16 activations
+struct LinearStackProblem {
+  static constexpr std::int64_t kMostRows = 8;
+
+  std::int64_t m = 1;
+  StackInput input = StackInput::kRows;
+  DType out_dtype = DType::kBF16;  ///< or kF32
+  /// Elements from row to row. 0: contiguous, as wide as all weights need.
+  std::int64_t x_stride = 0, out_stride = 0;
+  std::int64_t second_column = 0;               ///< where the second weight's results begin
+  double eps = 1e-6;                            ///< kNormalised
+  std::int64_t head_dim = 512, rope_dims = 64;  ///< kTurnedBack; multiples of 16
+};
+
+struct LinearStackPlan : Plan {
+  std::vector<LinearWeightInfo> weights;
+  LinearStackProblem problem;  ///< with all defaults filled in
+};
+
+/// Device addresses, and the stream to work on.
+struct LinearStackArguments {
+  const void* x = nullptr;                  ///< bf16; kNormalised: fp32
+  const void* norm = nullptr;               ///< kNormalised: bf16 [k]; never written, as the weight
+  const std::int32_t* positions = nullptr;  ///< kTurnedBack: [m]; < 0: not rotated
+  RotaryTable rope = {};                    ///< kTurnedBack: angles; a position beyond it: NaN
+  void* out = nullptr;
+  void* stream = nullptr;  ///< CUstream; null: the default stream
+};
+
+/// A plan with its kernel loaded, on its weights.
+///
+/// Thread   run() may be called from several threads if outputs differ
+class LinearStack {
+ public:
+  /// Errors   InvalidArgument with all that is wrong; Unsupported if the kernel does not fit
+  LinearStack(std::span<const LinearWeight> weights, const LinearStackProblem& problem);
+  ~LinearStack();
+  LinearStack(LinearStack&&) noexcept;
+  LinearStack& operator=(LinearStack&&) noexcept;
+
+  const LinearStackPlan& plan() const noexcept;
+  /// Enqueues one kernel, which begins as Linear::run()'s do: weights and norm are read before the
+  /// work before it on the stream has ended, everything else after.
+  /// Errors   InvalidArgument if an address is missing or misaligned; DeviceError
+  void run(const LinearStackArguments& arguments) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Why there is no such plan; empty if there is.
+std::string linear_stack_obstacle(const Device& device, std::span<const LinearWeightInfo> weights,
+                                  const LinearStackProblem& problem);
+
+/// The plan alone. Errors as LinearStack's constructor.
+LinearStackPlan plan_linear_stack(const Device& device, std::span<const LinearWeightInfo> weights,
+                                  const LinearStackProblem& problem);
 
 }  // namespace tilewright

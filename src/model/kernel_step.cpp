@@ -187,13 +187,17 @@ KernelStep::Layer KernelStep::make_layer(const LayerArrays& a) const {
       .out_dtype = numbers_.sub_layer,
       .all_experts = is_divided ? c.experts : 0,
       .first_expert = is_divided ? rank_range(ranks_.share, c.experts).first : 0};
-  Layer layer = {ProjectionRun(a.input, tokens_, DType::kF32),
-                 ProjectionRun(a.query, tokens_, DType::kBF16),
-                 ProjectionRun(a.wo_a, tokens_, DType::kBF16),
-                 ProjectionRun(a.wo_b, tokens_, numbers_.sub_layer, 0, c.hidden),
-                 ProjectionRun(a.router, expert_tokens, DType::kF32),
-                 Moe(a.experts, routed),
-                 std::nullopt};
+  Layer layer = {
+      ProjectionRun(a.input, tokens_, DType::kF32),
+      ProjectionRun(a.query, tokens_, DType::kBF16, a.input.width(), 0,
+                    {.kind = StackInput::kNormalised, .eps = c.norm_eps}),
+      ProjectionRun(
+          a.wo_a, tokens_, DType::kBF16, 0, 0,
+          {.kind = StackInput::kTurnedBack, .head_dim = c.head_dim, .rope_dims = c.rope_dim}),
+      ProjectionRun(a.wo_b, tokens_, numbers_.sub_layer, 0, c.hidden),
+      ProjectionRun(a.router, expert_tokens, DType::kF32),
+      Moe(a.experts, routed),
+      std::nullopt};
   if (a.shared)
     layer.shared.emplace(*a.shared, MoeProblem{.tokens = tokens_,
                                                .topk = 1,

@@ -158,14 +158,19 @@ void KernelStep::attention(Call& call, std::int64_t i) const {
   const LayerArrays& arrays = call.arrays(i);
   layers_[idx].input.run(at.normed.get(), at.input.get(), call.workspace, call.stream());
   call.mark("first projection");
-  q_norm_[idx].run({.x = at.input.get() + arrays.columns.q_a,
-                    .weight = arrays.q_norm.get(),
-                    .out = at.q_a.get(),
-                    .stream = call.stream()});
+  const float* const q_a = at.input.get() + arrays.columns.q_a;
+  const bool is_fused = layers_[idx].query.takes_input();
+  if (!is_fused || call.tap() != nullptr)
+    q_norm_[idx].run(
+        {.x = q_a, .weight = arrays.q_norm.get(), .out = at.q_a.get(), .stream = call.stream()});
   call.mark("q norm");
   if (call.tap() != nullptr)
     call.tap()->rows("qr", i, {at.q_a.get(), DType::kBF16, {config_.q_rank}});
-  layers_[idx].query.run(at.q_a.get(), at.query.get(), call.workspace, call.stream());
+  layers_[idx].query.run({.x = is_fused ? static_cast<const void*>(q_a) : at.q_a.get(),
+                          .out = at.query.get(),
+                          .workspace = call.workspace,
+                          .stream = call.stream(),
+                          .norm = arrays.q_norm.get()});
   call.mark("queries");
   write_caches(call, i);
   compress(call, i);
@@ -287,14 +292,23 @@ void KernelStep::project_output(Call& call, std::int64_t i) const {
   Activations& at = call.at();
   const LayerArrays& arrays = call.arrays(i);
   const Layer& layer = layers_[static_cast<std::size_t>(i)];
-  inverse_rope_.run({.tokens = tokens_,
-                     .heads = config_.heads,
-                     .out = at.attended.get(),
-                     .positions = at.positions.get(),
-                     .rope = call.rope_table(arrays.kind),
-                     .stream = call.stream()});
+  const InverseRopeArguments turn = {.tokens = tokens_,
+                                     .heads = config_.heads,
+                                     .out = at.attended.get(),
+                                     .positions = at.positions.get(),
+                                     .rope = call.rope_table(arrays.kind),
+                                     .stream = call.stream()};
+  const bool is_fused = layer.wo_a.takes_input();
+  if (!is_fused) inverse_rope_.run(turn);
   call.mark("inverse rotation");
-  layer.wo_a.run(at.attended.get(), at.grouped.get(), call.workspace, call.stream());
+  layer.wo_a.run({.x = at.attended.get(),
+                  .out = at.grouped.get(),
+                  .workspace = call.workspace,
+                  .stream = call.stream(),
+                  .positions = at.positions.get(),
+                  .rope = turn.rope});
+  // Then nobody else turns the rows, and what looks at them has them so.
+  if (is_fused && call.tap() != nullptr) inverse_rope_.run(turn);
   call.mark("wo_a");
   layer.wo_b.run(at.grouped.get(), at.result.get(), call.workspace, call.stream());
   call.mark("wo_b");

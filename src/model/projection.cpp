@@ -27,16 +27,46 @@ Projection::Projection(const Device& device, const std::vector<MatrixRows>& part
 }
 
 ProjectionRun::ProjectionRun(const Projection& projection, std::int64_t tokens, DType out_dtype,
-                             std::int64_t x_stride, std::int64_t out_stride) {
+                             std::int64_t x_stride, std::int64_t out_stride,
+                             const ProjectionInput& input) {
+  if (out_stride == 0) out_stride = projection.width();
+  stack_ = make_stack(projection, {.m = tokens,
+                                   .input = input.kind,
+                                   .out_dtype = out_dtype,
+                                   .x_stride = x_stride,
+                                   .out_stride = out_stride,
+                                   .eps = input.eps,
+                                   .head_dim = input.head_dim,
+                                   .rope_dims = input.rope_dims});
+  if (stack_) return;
+  if (input.kind == StackInput::kNormalised) x_stride = 0;
   const std::int64_t elem_bytes = bits_per_elem(out_dtype) / 8;
   for (const Projection::Group& group : projection.groups_) {
     steps_.push_back(
-        {Linear(group.weight, {.m = tokens,
-                               .out_dtype = out_dtype,
-                               .x_stride = x_stride,
-                               .out_stride = out_stride == 0 ? projection.width() : out_stride}),
+        {Linear(
+             group.weight,
+             {.m = tokens, .out_dtype = out_dtype, .x_stride = x_stride, .out_stride = out_stride}),
          group.first * elem_bytes});
   }
+}
+
+std::optional<LinearStack> ProjectionRun::make_stack(const Projection& projection,
+                                                     LinearStackProblem problem) {
+  // Measured (docs/notes/2026-11-26-few-rows.md): more rows, and narrow weights, gain nothing.
+  constexpr std::int64_t kMostRows = 4, kLeastWidth = 1024;
+  if (problem.m < 1 || problem.m > kMostRows || projection.width() < kLeastWidth)
+    return std::nullopt;
+  std::vector<LinearWeight> weights;
+  std::vector<LinearWeightInfo> infos;
+  for (const Projection::Group& group : projection.groups_) {
+    weights.push_back(group.weight);
+    infos.push_back(group.weight.info());
+  }
+  if (weights.size() > 2) return std::nullopt;
+  if (weights.size() == 2) problem.second_column = projection.groups_[1].first;
+  const Device& device = weights[0].device();
+  if (!linear_stack_obstacle(device, infos, problem).empty()) return std::nullopt;
+  return LinearStack(weights, problem);
 }
 
 std::size_t ProjectionRun::workspace_bytes() const noexcept {
@@ -45,12 +75,20 @@ std::size_t ProjectionRun::workspace_bytes() const noexcept {
   return most;
 }
 
-void ProjectionRun::run(const void* x, void* out, void* workspace, void* stream) const {
+void ProjectionRun::run(const ProjectionCall& call) const {
+  if (stack_) {
+    return stack_->run({.x = call.x,
+                        .norm = call.norm,
+                        .positions = call.positions,
+                        .rope = call.rope,
+                        .out = call.out,
+                        .stream = call.stream});
+  }
   for (const Step& step : steps_) {
-    step.linear.run({.x = x,
-                     .out = static_cast<std::uint8_t*>(out) + step.offset_bytes,
-                     .workspace = workspace,
-                     .stream = stream});
+    step.linear.run({.x = call.x,
+                     .out = static_cast<std::uint8_t*>(call.out) + step.offset_bytes,
+                     .workspace = call.workspace,
+                     .stream = call.stream});
   }
 }
 

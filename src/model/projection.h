@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace tilewright::model {
@@ -32,19 +33,48 @@ class Projection {
   std::int64_t width_ = 0;
 };
 
-/// The linear layers of a projection for a number of tokens.
+/// What a projection does to its rows on the way in, where stacks() says that it can.
+struct ProjectionInput {
+  StackInput kind = StackInput::kRows;
+  double eps = 1e-6;                            ///< kNormalised
+  std::int64_t head_dim = 512, rope_dims = 64;  ///< kTurnedBack
+};
+
+/// Addresses of a call; those that the input needs.
+struct ProjectionCall {
+  const void* x;
+  void* out;
+  void* workspace;
+  void* stream;
+  const void* norm = nullptr;
+  const std::int32_t* positions = nullptr;
+  RotaryTable rope = {};
+};
+
+/// The linear layers of a projection for a number of tokens: of few one launch.
 class ProjectionRun {
  public:
   ProjectionRun(const Projection& projection, std::int64_t tokens, DType out_dtype,
-                std::int64_t x_stride = 0, std::int64_t out_stride = 0);
+                std::int64_t x_stride = 0, std::int64_t out_stride = 0,
+                const ProjectionInput& input = {});
+  /// Whether the rows come as ProjectionInput says. If not, x is bf16 and has all that done.
+  bool takes_input() const noexcept { return stack_.has_value(); }
   std::size_t workspace_bytes() const noexcept;
-  void run(const void* x, void* out, void* workspace, void* stream) const;
+  void run(const ProjectionCall& call) const;
+  void run(const void* x, void* out, void* workspace, void* stream) const {
+    run({x, out, workspace, stream});
+  }
 
  private:
   struct Step {
     Linear linear;
     std::int64_t offset_bytes;
   };
+  /// None if it cannot do all of the projection.
+  static std::optional<LinearStack> make_stack(const Projection& projection,
+                                               LinearStackProblem problem);
+
+  std::optional<LinearStack> stack_;  ///< then there are no steps
   std::vector<Step> steps_;
 };
 
