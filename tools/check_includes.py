@@ -39,7 +39,7 @@ FAMILIES = {
     "exchange": [],
     "linear": [],
     "model": ["exchange"],
-    "moe": ["quantize"],
+    "moe": ["linear", "quantize"],
     "quantize": [],
     "sparse_attention": ["quantize"],
 }

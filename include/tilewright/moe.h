@@ -77,6 +77,7 @@ enum class MoeRouting {
   /// say how many there are (what others call the masked layout).
   kGrouped,
   kContiguous,  ///< none: likewise, the tokens of each expert right behind those of the one before
+  kSingle,      ///< none: one expert, a shared one, has all tokens
 };
 enum class MoeScore {
   kSoftmax,
@@ -108,6 +109,8 @@ enum class MoeScore {
 ///          A count below 0 is taken as 0, one that reaches beyond the room as what fits it:
 ///          Moe::check() reports those. Costs are for expected_tokens in each expert, results for
 ///          any counts
+/// Single   kSingle, of one expert: out[t,:] = y(x[t,:], 0, 1), rounded once, to out_dtype. topk is
+///          1. Not for block-scaled activations (kContiguous with counts = {tokens} is)
 /// Shares   with all_experts, the weights are a rank's: those of the experts first_expert,
 ///          first_expert + 1, ... of all. Routing, ids, logits, bias and table are of all experts;
 ///          what others have adds nothing here, and the sum of out over the ranks is the layer's.
@@ -128,15 +131,16 @@ struct MoeProblem {
   std::int64_t expected_tokens = 0;
   std::int64_t all_experts = 0;   ///< 0: the weights are those of all
   std::int64_t first_expert = 0;  ///< of the weights, with all_experts
-  std::string kernel = "auto";    ///< or one that a plan lists: "band", "wide", "wide8", or
-                                  ///< a tile of block-scaled products, "few"
+  std::string kernel = "auto";    ///< or one that a plan lists: "direct", "band", "wide", "wide8",
+                                  ///< or a tile of block-scaled products, "few"
 };
 
 /// Depends on the experts' shape as well, and holds for that many tokens: another number needs
 /// another plan, of the same experts. flops are 6 * hidden * inter for every token and expert of
 /// it; bytes those of the experts that uniform routing is expected to visit, x, h twice, and out.
 /// Grouped: of expected_tokens of every expert. Steps: "route", "permute", "scatter", "gate_up",
-/// "quantize" (of h), "down", "combine"; of a share "share"; grouped: "offsets", "quantize_x".
+/// "quantize" (of h), "down", "combine"; of a share "share"; grouped: "offsets", "quantize_x". The
+/// direct kernels have "gate_up" and "down" alone, which route and combine as well.
 struct MoePlan : Plan {
   MoeWeightsInfo weights;
   MoeProblem problem;
@@ -175,6 +179,13 @@ class Moe {
   /// How many tokens an expert gets is known on the device alone.
   /// Errors   InvalidArgument if an address is missing or misaligned; DeviceError
   void run(const MoeArguments& arguments) const;
+  /// run(), and that of the expert `shared` (kSingle) of the same stream, of weights in any format
+  /// and of other tokens if need be: in the same launches if both plans are of the direct kernels
+  /// and the shared weights fp8, else one behind the other.
+  /// Errors   as run(); InvalidArgument if `shared` is routed, or if both are in the same launches
+  ///          with one workspace
+  void run_with_shared(const MoeArguments& arguments, const Moe& shared,
+                       const MoeArguments& shared_arguments) const;
   /// Enqueues one launch of plan().launches alone, to time it. It reads what those before it have
   /// left in the workspace.
   /// Errors   as run(); InvalidArgument if there is no such launch

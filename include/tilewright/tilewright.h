@@ -728,7 +728,8 @@ typedef enum tw_moe_routing {
   TW_MOE_ROUTING_LOGITS = 1, /* the topk largest of score(logits) + bias */
   TW_MOE_ROUTING_HASH = 2, /* a table by token id; the logits give the weights */
   TW_MOE_ROUTING_GROUPED = 3, /* none: x, out [experts, tokens, hidden] have the tokens of each expert */
-  TW_MOE_ROUTING_CONTIGUOUS = 4 /* none: x, out [tokens, hidden], expert after expert */
+  TW_MOE_ROUTING_CONTIGUOUS = 4, /* none: x, out [tokens, hidden], expert after expert */
+  TW_MOE_ROUTING_SINGLE = 5 /* none: one expert, a shared one, has all tokens; ids and weights are not read */
 } tw_moe_routing;
 
 typedef enum tw_moe_score {

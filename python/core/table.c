@@ -22,7 +22,7 @@ static const Word kWords14[] = {{"auto", 0}, {"row", 4}, {"block", 5}, {NULL, 0}
 static const Word kWords15[] = {{"bf16", 0}, {"f32", 2}, {NULL, 0}};
 static const Word kWords16[] = {{"bf16", 0}, {"f4", 5}, {"e4m3", 3}, {NULL, 0}};
 static const Word kWords17[] = {{"bf16", 0}, {"f16", 1}, {"f32", 2}, {NULL, 0}};
-static const Word kWords18[] = {{"given", 0}, {"logits", 1}, {"hash", 2}, {"grouped", 3}, {"contiguous", 4}, {NULL, 0}};
+static const Word kWords18[] = {{"given", 0}, {"logits", 1}, {"hash", 2}, {"grouped", 3}, {"contiguous", 4}, {"single", 5}, {NULL, 0}};
 static const Word kWords19[] = {{"softmax", 0}, {"sqrt_softplus", 1}, {NULL, 0}};
 static const Word kWords20[] = {{"bf16", 0}, {"fp8", 1}, {"nvfp4", 3}, {NULL, 0}};
 static const Word kWords21[] = {{"full", 0}, {"per_batch", 1}, {"per_query", 2}, {NULL, 0}};
@@ -2381,7 +2381,7 @@ const Class kClasses[] = {
     "\n"
     "  tokens\n"
     "  topk\n"
-    "  routing: 'given', 'logits', 'hash', 'grouped', 'contiguous'\n"
+    "  routing: 'given', 'logits', 'hash', 'grouped', 'contiguous', 'single'\n"
     "  score: 'softmax', 'sqrt_softplus'\n"
     "  normalize\n"
     "  has_bias\n"

@@ -1107,7 +1107,7 @@ class Moe(Operator):
 
       tokens
       topk
-      routing: 'given', 'logits', 'hash', 'grouped', 'contiguous'
+      routing: 'given', 'logits', 'hash', 'grouped', 'contiguous', 'single'
       score: 'softmax', 'sqrt_softplus'
       normalize
       has_bias
@@ -1131,7 +1131,7 @@ class Moe(Operator):
         *,
         tokens: int = 0,
         topk: int = 0,
-        routing: Literal["given", "logits", "hash", "grouped", "contiguous"] = 'given',
+        routing: Literal["given", "logits", "hash", "grouped", "contiguous", "single"] = 'given',
         score: Literal["softmax", "sqrt_softplus"] = 'softmax',
         normalize: bool = True,
         has_bias: bool = False,

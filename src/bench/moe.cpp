@@ -156,7 +156,7 @@ class MoeRunner {
                           .swiglu_limit = moe_limit_of(experts.shape())};
     const MoePlan chosen = plan_moe(device_, weights.info(), problem);
     std::vector<float> first;  // out of the first kernel: all rows of the others are compared
-    for (const char* const kernel : {"band", "wide", "wide8"}) {
+    for (const char* const kernel : {"direct", "band", "wide", "wide8"}) {
       const auto& wanted = sweep_.kernels;
       if (!wanted.empty() && std::ranges::find(wanted, kernel) == wanted.end()) continue;
       problem.kernel = kernel;

@@ -198,9 +198,17 @@ KernelStep::Layer KernelStep::make_layer(const LayerArrays& a) const {
       ProjectionRun(a.router, expert_tokens, DType::kF32),
       Moe(a.experts, routed),
       std::nullopt};
+  // Kernels of block-scaled activations take no single expert: there it is routed to. So is one of
+  // the format of the others, which has the bits that it has among them on a single rank.
+  const auto is_single = [&](const tilewright::MoeWeights& weights) {
+    return weights.info().activations != LinearActivations::kBlockScaled &&
+           weights.info().format != a.experts.info().format;
+  };
   if (a.shared)
     layer.shared.emplace(*a.shared, MoeProblem{.tokens = tokens_,
                                                .topk = 1,
+                                               .routing = is_single(*a.shared) ? MoeRouting::kSingle
+                                                                               : MoeRouting::kGiven,
                                                .swiglu_limit = c.swiglu_limit,
                                                .out_dtype = numbers_.sub_layer});
   return layer;
@@ -225,6 +233,14 @@ SparseAttention KernelStep::make_attention(const Device& device, const ModelArra
   return SparseAttention(device, p);
 }
 
+std::size_t KernelStep::shared_workspace(const Layer& layer) {
+  constexpr std::size_t kAlignment = 256;
+  const bool are_one_launch = layer.shared && layer.experts.plan().kernel == "direct" &&
+                              layer.shared->plan().kernel == "direct";
+  if (!are_one_launch) return 0;
+  return (layer.experts.plan().workspace_bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
 void KernelStep::find_workspace() {
   const auto need = [&](std::size_t bytes) {
     workspace_bytes_ = std::max(workspace_bytes_, bytes);
@@ -235,7 +251,7 @@ void KernelStep::find_workspace() {
          {&layer.input, &layer.query, &layer.wo_a, &layer.wo_b, &layer.router})
       need(run->workspace_bytes());
     need(layer.experts.plan().workspace_bytes);
-    if (layer.shared) need(layer.shared->plan().workspace_bytes);
+    if (layer.shared) need(shared_workspace(layer) + layer.shared->plan().workspace_bytes);
   }
   if (draft_)
     for (const ProjectionRun* run : {&draft_->e_proj, &draft_->h_proj})

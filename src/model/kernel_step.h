@@ -145,6 +145,10 @@ class KernelStep {
   void project_output(Call& call, std::int64_t layer) const;
   void experts(Call& call, std::int64_t layer) const;
   void* shared_result(const Call& call) const;
+  void run_experts(const Call& call, std::int64_t layer, const MoeArguments& arguments) const;
+  /// Where the shared expert's part of the workspace begins: behind that of the routed ones, if
+  /// both are in the same launches.
+  static std::size_t shared_workspace(const Layer& layer);
   /// Exchanges with the other ranks: nothing to do without them.
   void gather_ids(const Call& call) const;
   void gather_experts_input(const Call& call) const;

@@ -343,25 +343,40 @@ void KernelStep::experts(Call& call, std::int64_t i) const {
       .out = is_divided ? at.partial.get() : at.result.get(),
       .workspace = call.workspace,
       .stream = call.stream()};
-  layer.experts.run(arguments);
+  run_experts(call, i, arguments);
   call.mark("experts");
   scatter_experts_result(call);
   call.mark("exchange");
-  if (call.tap() != nullptr) tap_routing(call, i, arguments);
-  if (layer.shared)
-    layer.shared->run({.x = at.normed.get(),
-                       .ids = at.zeros.get(),
-                       .weights = at.ones.get(),
-                       .out = shared_result(call),
-                       .workspace = call.workspace,
-                       .stream = call.stream()});
-  call.mark("shared expert");
   add_up_ranks(call, layer.shared ? 2 : 1);
   call.mark("exchange");
   if (call.tap() == nullptr) return;
   const TappedRows routed = {at.result.get(), numbers_.sub_layer, {config_.hidden}};
   const TappedRows shared = {shared_result(call), numbers_.sub_layer, {config_.hidden}};
   call.tap()->sum_of_rows("moe_out", i, routed, layer.shared ? &shared : nullptr);
+}
+
+// The shared expert goes with the routed ones, in their launches if tokens are few.
+void KernelStep::run_experts(const Call& call, std::int64_t i,
+                             const MoeArguments& arguments) const {
+  const Activations& at = call.at();
+  const Layer& layer = layers_[static_cast<std::size_t>(i)];
+  const auto run_routed = [&] {
+    layer.experts.run(arguments);
+    // Before the workspace is that of the shared expert.
+    if (call.tap() != nullptr) tap_routing(call, i, arguments);
+  };
+  if (!layer.shared) return run_routed();
+  const MoeArguments shared = {
+      .x = at.normed.get(),
+      .ids = at.zeros.get(),
+      .weights = at.ones.get(),
+      .out = shared_result(call),
+      .workspace = static_cast<std::uint8_t*>(call.workspace) + shared_workspace(layer),
+      .stream = call.stream()};
+  if (call.tap() == nullptr && layer.shared->plan().problem.routing == MoeRouting::kSingle)
+    return layer.experts.run_with_shared(arguments, *layer.shared, shared);
+  run_routed();
+  layer.shared->run(shared);
 }
 
 void KernelStep::tap_routing(const Call& call, std::int64_t i,

@@ -257,7 +257,8 @@ class MoeRun {
     return {.x_e4m3 = is_e4m3,
             .h_bf16 = true,
             .h_e4m3 = is_e4m3,
-            .y_bf16 = true,
+            .y_bf16 = case_.problem.routing != MoeRouting::kSingle ||
+                      case_.problem.out_dtype == DType::kBF16,
             .e4m3_columns = is_fp4 ? 0 : 128};
   }
 
@@ -375,10 +376,11 @@ class MoeRun {
       x_codes_[static_cast<std::size_t>(t * case_.hidden + 50)] = 0x7fc0;
     }
     Random random(9);
-    if (p.routing == MoeRouting::kGiven) {
+    const bool is_single = p.routing == MoeRouting::kSingle;
+    if (p.routing == MoeRouting::kGiven || is_single) {
       if (case_.ids.empty()) draw_ids(random);
       for (std::int64_t i = 0; i < p.tokens * p.topk; ++i)
-        route_weights_.push_back(static_cast<float>(random.uniform(0.1, 1)));
+        route_weights_.push_back(static_cast<float>(is_single ? 1 : random.uniform(0.1, 1)));
       return;
     }
     for (std::int64_t i = 0; i < p.tokens * case_.experts; ++i)
@@ -419,7 +421,8 @@ class MoeRun {
 
   std::pair<std::vector<std::int32_t>, std::vector<double>> routing() const {
     const MoeProblem& p = case_.problem;
-    if (p.routing == MoeRouting::kGiven) return {case_.ids, route_weights_};
+    if (p.routing == MoeRouting::kGiven || p.routing == MoeRouting::kSingle)
+      return {case_.ids, route_weights_};
     const reference::RouterParams params = {.tokens = p.tokens,
                                             .experts = case_.experts,
                                             .topk = p.topk,

@@ -62,7 +62,7 @@ class CheckIncludes(unittest.TestCase):
         self.assert_breach({"src/arch/limits.h": '#include "layout/layout.h"\n'}, "arch may not include")
         self.assert_breach({"src/sim/memory/m.h": '#include "layout/layout.h"\n'}, "sim/memory may not include")
         self.assert_breach({"src/reference/a.h": '#include "arch/limits.h"\n'}, "reference may not include")
-        self.assert_breach({"src/kernels/moe/k.h": '#include "kernels/linear/l.h"\n'},
+        self.assert_breach({"src/kernels/moe/k.h": '#include "kernels/model/l.h"\n'},
                            "kernels/moe may not include")
         self.assert_breach({"src/kernels/moe/k.h": '#include "ptx/fence.h"\n',
                             "src/ops/o.cpp": '#include "kernels/moe/k.h"\n'}, "is device code")

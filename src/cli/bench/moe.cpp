@@ -93,8 +93,8 @@ void add_bench_moe(CLI::App& bench, Context& context) {
   command->add_option("--activations", args->activations, "what the weights are prepared for")
       ->check(quiet(CLI::IsMember({"bf16", "fp8"})))
       ->type_name("bf16|fp8");
-  command->add_option("--kernel", args->kernels, "of band, wide, wide8; default all")
-      ->check(quiet(CLI::IsMember({"band", "wide", "wide8"})))
+  command->add_option("--kernel", args->kernels, "of direct, band, wide, wide8; default all")
+      ->check(quiet(CLI::IsMember({"direct", "band", "wide", "wide8"})))
       ->type_name("NAME");
   command->add_option("--samples", args->samples, "times of each")
       ->check(quiet(CLI::Range(3, 1000)))

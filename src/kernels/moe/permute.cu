@@ -11,6 +11,7 @@
 //
 // Limit: latency, 2 to 10 us. 8192 tokens of 8 experts are 0.5 MB in and 1 MB out.
 #include "kernels/moe/permute.h"
+#include "kernels/moe/slot_expert.h"
 #include "ptx/cluster.h"
 #include "ptx/grid_dependency.h"
 #include "tile/entry.h"
@@ -42,34 +43,6 @@ __device__ Span span_of_warp(std::int32_t slots) {
   return {begin, min(begin + length, slots)};
 }
 
-enum class Flaw { kNone, kOutOfRange, kDuplicated };
-
-// The expert of a slot, or -1.
-__device__ std::int32_t expert_of(const MoePermuteParams& params, std::int32_t slot, Flaw& flaw) {
-  flaw = Flaw::kNone;
-  const std::int32_t id = params.ids[slot];
-  if (id == -1) return -1;
-  if (id < 0 || id >= params.experts) {
-    flaw = Flaw::kOutOfRange;
-    return -1;
-  }
-  for (std::int32_t other = slot - slot % params.topk; other < slot; ++other) {
-    if (params.ids[other] == id) {
-      flaw = Flaw::kDuplicated;
-      return -1;
-    }
-  }
-  return id;
-}
-
-__device__ void report(MoeStatus& status, Flaw flaw, std::int32_t slot) {
-  if (flaw == Flaw::kNone) return;
-  const bool is_duplicated = flaw == Flaw::kDuplicated;
-  atomicAdd(is_duplicated ? &status.num_duplicated : &status.num_out_of_range, 1u);
-  atomicMin(is_duplicated ? &status.first_duplicated : &status.first_out_of_range,
-            static_cast<std::uint32_t>(slot));
-}
-
 // Calls visit(slot, expert or -1, lanes with that expert) for all slots of the warp, lanes that
 // have none with slot = -1.
 template <class Visit>
@@ -78,9 +51,10 @@ __device__ void for_each_slot(const MoePermuteParams& params, const Span& span, 
   const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
   for (std::int32_t first = span.begin; first < span.end; first += 32) {
     const std::int32_t slot = first + lane < span.end ? first + lane : -1;
-    Flaw flaw = Flaw::kNone;
-    const std::int32_t expert = slot >= 0 ? expert_of(params, slot, flaw) : -1;
-    if (is_reporting) report(*params.status, flaw, slot);
+    SlotFlaw flaw = SlotFlaw::kNone;
+    const std::int32_t expert =
+        slot >= 0 ? expert_of_slot(params.ids, params.topk, params.experts, slot, flaw) : -1;
+    if (is_reporting) report_flaw(*params.status, flaw, slot);
     visit(slot, expert, __match_any_sync(kAllLanes, expert));
     __syncwarp();  // the next step reads the counts that this one changed
   }

@@ -1,125 +1,12 @@
 // targets: sm_90a sm_100f
 //
-// Routing, a warp per token. Lane l holds the experts l, l + 32, ... as keys that order like
-// floats; the best one is taken topk times by two warp reductions: the largest key, then the least
-// expert that has it.
+// Routing, a warp per token: route_token.h.
 //
 // Limit: latency. A token costs about topk * 40 instructions of a warp and one read of its logits;
 // 8192 tokens of 256 experts are 8 MB, 2 us of HBM.
 #include "kernels/moe/route.h"
+#include "kernels/moe/route_token.h"
 #include "ptx/grid_dependency.h"
-
-#include <math.h>
-
-namespace tilewright::kernels {
-namespace {
-
-constexpr unsigned kAllLanes = 0xffffffffu;
-constexpr int kPerLane = kMoeMaxExperts / 32;
-constexpr std::uint32_t kTaken = 0;  // below the key of -inf
-
-// Orders like the float; -0 like 0, NaN like -inf.
-__device__ std::uint32_t order_key(float x) {
-  const float clean = isnan(x) ? -INFINITY : x + 0.0f;
-  const std::uint32_t bits = __float_as_uint(clean);
-  return bits >> 31 ? ~bits : bits | 0x80000000u;
-}
-
-__device__ float sqrt_softplus(float z) {
-  return sqrtf(fmaxf(z, 0.0f) + log1pf(expf(-fabsf(z)))) + (isnan(z) ? z : 0.0f);
-}
-
-// What a softmax needs to know of a row: its largest logit and the sum of exp(logit - largest).
-struct RowSum {
-  float largest, sum;
-};
-
-__device__ RowSum sum_row(const float* logits, int experts, int lane) {
-  float largest = -INFINITY;
-  for (int e = lane; e < experts; e += 32) largest = fmaxf(largest, logits[e]);
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2)
-    largest = fmaxf(largest, __shfl_xor_sync(kAllLanes, largest, step));
-  float sum = 0;
-  for (int e = lane; e < experts; e += 32) sum += expf(logits[e] - largest);
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(kAllLanes, sum, step);
-  return {largest, sum};
-}
-
-// What experts are compared by: without a bias the logits do.
-__device__ float preference(const MoeRouteParams& params, const float* logits, int e,
-                            const RowSum& row) {
-  const float z = logits[e];
-  if (params.bias == nullptr) return z;
-  const float score = params.is_softmax ? expf(z - row.largest) / row.sum : sqrt_softplus(z);
-  return score + params.bias[e];
-}
-
-// Lane i < topk gets the i-th best expert.
-__device__ std::int32_t select(const MoeRouteParams& params, const float* logits, int lane) {
-  RowSum row = {0, 1};
-  if (params.is_softmax && params.bias != nullptr) row = sum_row(logits, params.experts, lane);
-  std::uint32_t keys[kPerLane];
-#pragma unroll
-  for (int j = 0; j < kPerLane; ++j) {
-    const int e = lane + 32 * j;
-    keys[j] = e < params.experts ? order_key(preference(params, logits, e, row)) : kTaken;
-  }
-  std::int32_t mine = -1;
-  for (int i = 0; i < params.topk; ++i) {
-    std::uint32_t best = kTaken;
-    int best_j = 0;
-#pragma unroll
-    for (int j = 0; j < kPerLane; ++j) {
-      if (keys[j] > best) {
-        best = keys[j];
-        best_j = j;
-      }
-    }
-    const std::uint32_t largest = __reduce_max_sync(kAllLanes, best);
-    const unsigned expert = best == largest && best != kTaken ? lane + 32 * best_j : kAllLanes;
-    const unsigned winner = __reduce_min_sync(kAllLanes, expert);
-    if (winner == expert) {
-#pragma unroll
-      for (int j = 0; j < kPerLane; ++j)
-        if (j == best_j) keys[j] = kTaken;
-    }
-    if (lane == i) mine = static_cast<std::int32_t>(winner);
-  }
-  return mine;
-}
-
-__device__ std::int32_t look_up(const MoeRouteParams& params, int token, int lane) {
-  if (lane >= params.topk) return -1;
-  const std::int32_t id = params.token_ids[token];
-  if (id < 0 || id >= params.vocab) return kMoeNoExpert;
-  const std::int32_t expert = params.table[static_cast<std::int64_t>(id) * params.topk + lane];
-  return expert >= 0 && expert < params.experts ? expert : kMoeNoExpert;
-}
-
-// The weight of this lane's expert; all lanes take part.
-__device__ float weigh(const MoeRouteParams& params, const float* logits, std::int32_t expert,
-                       int lane) {
-  const bool is_mine = lane < params.topk && expert >= 0;
-  float score = 0;
-  if (params.is_softmax) {
-    const RowSum row = sum_row(logits, params.experts, lane);
-    // Normalised, the sum of the row cancels.
-    const float divisor = params.is_normalized ? 1.0f : row.sum;
-    if (is_mine) score = expf(logits[expert] - row.largest) / divisor;
-  } else if (is_mine) {
-    score = sqrt_softplus(logits[expert]);
-  }
-  if (!params.is_normalized) return score * params.scale;
-  float sum = score;
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(kAllLanes, sum, step);
-  return (sum == 0 ? 0.0f : score / sum) * params.scale;
-}
-
-}  // namespace
-}  // namespace tilewright::kernels
 
 extern "C" __global__ void __launch_bounds__(tilewright::kernels::kMoeRouteThreads)
     moe_route(const __grid_constant__ tilewright::kernels::MoeRouteParams params) {
@@ -129,12 +16,9 @@ extern "C" __global__ void __launch_bounds__(tilewright::kernels::kMoeRouteThrea
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int token = static_cast<int>(blockIdx.x) * kMoeRouteTokens + threadIdx.x / 32;
   if (token >= params.tokens) return;
-  const float* const logits = params.logits + token * params.logits_stride;
-  const std::int32_t expert =
-      params.table != nullptr ? look_up(params, token, lane) : select(params, logits, lane);
-  const float weight = weigh(params, logits, expert, lane);
+  const RoutedExpert routed = route_token(params, token, lane);
   if (lane >= params.topk) return;
   const std::int64_t slot = static_cast<std::int64_t>(token) * params.topk + lane;
-  params.ids[slot] = expert;
-  params.weights[slot] = weight;
+  params.ids[slot] = routed.id;
+  params.weights[slot] = routed.weight;
 }

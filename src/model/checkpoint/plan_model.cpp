@@ -194,6 +194,8 @@ class Planner {
                        .inter = local_.inter},
                       {.tokens = shape_.tokens,
                        .topk = 1,
+                       .routing = shape_.experts == NumberFormat::kFp8 ? MoeRouting::kGiven
+                                                                       : MoeRouting::kSingle,
                        .swiglu_limit = config_.swiglu_limit,
                        .out_dtype = DType::kF32});
     });

@@ -269,7 +269,12 @@ Bounded StageCheck::expert(std::span<const double> x, std::int64_t id, double we
   const Bounded gate = linear(input, matrix(is_shared ? w.shared_gate : w.expert_gate), 1);
   const Bounded up = linear(input, matrix(is_shared ? w.shared_up : w.expert_up), 1);
   const Bounded h = round_to_bf16(swiglu(gate, up, config_.swiglu_limit, weight));
-  return round_to_bf16(linear(h, matrix(is_shared ? w.shared_down : w.expert_down), 1));
+  Bounded y = linear(h, matrix(is_shared ? w.shared_down : w.expert_down), 1);
+  if (!is_shared) return round_to_bf16(y);
+  // As an expert that is routed to it is rounded, as a single one it is not.
+  for (std::size_t c = 0; c < y.value.size(); ++c)
+    y.error[c] += reference::kRoundoffBf16 * (std::abs(y.value[c]) + y.error[c]);
+  return y;
 }
 
 void StageCheck::check_moe(const Stage& stage) {

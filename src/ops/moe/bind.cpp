@@ -13,6 +13,7 @@
 #include "kernels/moe/share.h"
 #include "kernels/quantize/quantize.h"
 #include "ops/linear/wide_bind.h"
+#include "ops/moe/direct.h"
 #include "ops/moe/grouped_bind.h"
 #include "ops/moe/problem.h"
 #include "ops/operator/arguments.h"
@@ -41,12 +42,13 @@ void check_moe_arguments(const MoePlan& plan, const MoeArguments& a) {
   if (p.tokens == 0) return;
   const bool is_given = p.routing == MoeRouting::kGiven, is_hash = p.routing == MoeRouting::kHash;
   const bool is_grouped = is_grouped_input(p);
+  const bool is_by_logits = p.routing == MoeRouting::kLogits || is_hash;
   kChecks.address("x", a.x, kRowAlignment);
   kChecks.address_if(is_given, "ids", a.ids, kWordAlignment);
   kChecks.address_if(is_given || (is_grouped && a.weights != nullptr), "weights", a.weights,
                      kWordAlignment);
   kChecks.address_if(is_grouped, "counts", a.counts, kWordAlignment);
-  kChecks.address_if(!is_given && !is_grouped, "logits", a.logits, kWordAlignment);
+  kChecks.address_if(is_by_logits, "logits", a.logits, kWordAlignment);
   kChecks.address_if(p.has_bias, "bias", a.bias, kWordAlignment);
   kChecks.address_if(is_hash, "token_ids", a.token_ids, kWordAlignment);
   kChecks.address_if(is_hash, "table", a.table, kWordAlignment);
@@ -55,12 +57,13 @@ void check_moe_arguments(const MoePlan& plan, const MoeArguments& a) {
 }
 
 const std::int32_t* MoeCall::ids() const noexcept {
-  if (is_grouped_input(problem())) return nullptr;
+  if (keeps_rows(problem())) return nullptr;
   const bool is_given = problem().routing == MoeRouting::kGiven && problem().all_experts == 0;
   return is_given ? arguments_.ids : at<std::int32_t>(planned_.workspace.ids);
 }
 
 const float* MoeCall::route_weights() const noexcept {
+  if (is_single(problem())) return nullptr;
   const bool is_given = problem().routing == MoeRouting::kGiven || is_grouped_input(problem());
   return is_given ? arguments_.weights : at<float>(planned_.workspace.weights);
 }
@@ -171,6 +174,24 @@ struct MoeParamsMaker {
     return q;
   }
 
+  kernels::MoeDirectRouting direct_routing() const {
+    const bool is_given = p.routing == MoeRouting::kGiven;
+    kernels::MoeDirectRouting r = {};
+    if (is_single(p)) {
+      r.is_single = true;
+      return r;
+    }
+    if (!is_given) r.route = route();
+    r.given_ids = a.ids;
+    r.given_weights = a.weights;
+    r.own_ids = is_given && p.all_experts == 0 ? nullptr : call.at<std::int32_t>(at.ids);
+    r.status = call.at<kernels::MoeStatus>(at.status);
+    r.first = narrow(p.first_expert);
+    r.all = narrow(p.all_experts);
+    return r;
+  }
+
+  kernels::MoeDirectProduct direct(bool is_gate_up, const kernels::MoeDirectTile& tile) const;
   kernels::MoeScatterBlocksParams scatter_blocks() const;
   kernels::MoeGroupedRowsParams grouped_rows() const;
   kernels::MoeGroupedParams grouped(bool is_gate_up) const;
@@ -199,16 +220,24 @@ struct MoeParamsMaker {
   };
   Product product(bool is_gate_up) const {
     if (is_gate_up) return {call.weights_.gate_up, true, w.hidden, w.inter, call.at<void>(at.h)};
-    void* const y = is_grouped_input(p) ? a.out : call.at<void>(at.y);
+    void* const y = keeps_rows(p) ? a.out : call.at<void>(at.y);
     return {call.weights_.down, false, w.inter, w.hidden, y};
   }
   // Of grouped tokens nothing is summed: after down, y takes its weight before it is rounded.
   const float* row_weight(const Product& m) const {
+    if (is_single(p)) return nullptr;
     if (is_grouped_input(p)) return m.is_gate_up != p.weight_after_down ? a.weights : nullptr;
     return m.is_gate_up && !p.weight_after_down ? call.at<const float>(at.row_weight) : nullptr;
   }
-  bool gathers() const { return !is_grouped_input(p); }
-  const std::int32_t* offsets() const { return call.at<const std::int32_t>(at.offsets); }
+  bool gathers() const { return !keeps_rows(p); }
+  // Null: all rows are of one matrix.
+  const std::int32_t* offsets() const {
+    return is_single(p) ? nullptr : call.at<const std::int32_t>(at.offsets);
+  }
+  // Of a single expert nothing is summed either, and y is the result in its type.
+  bool is_f32(const Product& m) const {
+    return is_single(p) && !m.is_gate_up && p.out_dtype == DType::kF32;
+  }
   float limit() const { return static_cast<float>(p.swiglu_limit); }
 
   kernels::BandParams band(bool is_gate_up) const {
@@ -228,6 +257,8 @@ struct MoeParamsMaker {
     b.x_stride = m.k;
     b.y_stride = m.columns;
     b.matrix_bytes = shape.bytes();
+    b.m = narrow(rows);
+    b.is_y_f32 = is_f32(m);
     b.n = shape.rows;
     b.k = shape.k;
     b.experts = narrow(call.weights_.matrices());
@@ -259,6 +290,7 @@ struct MoeParamsMaker {
     b.matrices = narrow(call.weights_.matrices());
     b.swiglu_limit = limit();
     b.is_swiglu = m.is_gate_up;
+    b.is_f32 = is_f32(m);
   }
 
   kernels::WideBf16Params wide(bool is_gate_up) const {
@@ -293,6 +325,40 @@ struct MoeParamsMaker {
     return b;
   }
 };
+
+kernels::MoeDirectProduct MoeParamsMaker::direct(bool is_gate_up,
+                                                 const kernels::MoeDirectTile& tile) const {
+  const Product m = product(is_gate_up);
+  const kernels::PackedShape& shape = m.experts.shape;
+  const auto rings_at = static_cast<std::uint32_t>(direct_rings_at(w, p, !is_gate_up));
+  const std::uint32_t sums_at = rings_at + tile.rings_bytes(shape.format);
+  return {
+      .routing = direct_routing(),
+      .weights = address_of<std::uint8_t>(m.experts.bricks),
+      .block_scales = address_of<float>(m.experts.block_scales),
+      .alphas = address_of<float>(m.experts.alphas),
+      .x = is_gate_up ? static_cast<const std::uint16_t*>(a.x) : call.at<const std::uint16_t>(at.h),
+      .y = is_gate_up ? m.y : a.out,
+      .matrix_bytes = shape.bytes(),
+      .tokens = narrow(p.tokens),
+      .topk = narrow(p.topk),
+      .experts = narrow(w.experts),
+      .n = shape.rows,
+      .k = shape.k,
+      .scale_halves = is_gate_up ? 2 : 1,
+      .scale_rows = narrow((m.columns + 127) / 128),
+      .limit = limit(),
+      .has_shared = w.has_shared,
+      .is_weight_after_down = p.weight_after_down,
+      .is_out_f32 = p.out_dtype == DType::kF32,
+      .parts = tile.parts,
+      .ctas = tile.ctas,
+      .round = tile.round,
+      .token_bytes = kernels::MoeDirectTile::token_bytes(shape.k),
+      .rings_at = rings_at,
+      .sums_at = sums_at,
+      .y_at = sums_at + tile.sums_bytes()};
+}
 
 kernels::MoeScatterBlocksParams MoeParamsMaker::scatter_blocks() const {
   return {.x = static_cast<const std::uint16_t*>(a.x),
@@ -371,6 +437,11 @@ void MoeCall::launch(std::size_t index, const Kernel& kernel, const Stream& stre
     return kernel.launch(config, make.quantize(l.step == "quantize_x"), stream);
   if (l.step == "combine") return kernel.launch(config, make.combine(), stream);
   switch (planned_.details.kernel) {
+    case MoeKernel::kDirect:
+      return kernel.launch(config,
+                           kernels::MoeDirectParams{
+                               make.direct(is_gate_up, planned_.details.direct(is_gate_up)), {}},
+                           stream);
     case MoeKernel::kBand:
       return kernel.launch(config, make.band(is_gate_up), stream);
     case MoeKernel::kWide:
@@ -381,6 +452,21 @@ void MoeCall::launch(std::size_t index, const Kernel& kernel, const Stream& stre
     case MoeKernel::kPair:
       return kernel.launch(config, make.grouped(is_gate_up), stream);
   }
+}
+
+void MoeCall::launch_with(const MoeCall& shared, std::size_t index, const Kernel& kernel,
+                          const Stream& stream) const {
+  const Launch& own = planned_.plan.launches[index];
+  const bool is_gate_up = own.step == "gate_up";
+  const MoeParamsMaker make = {*this}, make_shared = {shared};
+  const DirectPair pair = direct_pair(make.device.info(), planned_, shared.planned_, !is_gate_up);
+  device::LaunchConfig config = dependent_launch(own);
+  config.grid.x = static_cast<std::uint32_t>(pair.first.ctas + pair.second.ctas);
+  config.dynamic_shared_bytes = pair.shared_bytes;
+  kernel.launch(config,
+                kernels::MoeDirectParams{make.direct(is_gate_up, pair.first),
+                                         make_shared.direct(is_gate_up, pair.second)},
+                stream);
 }
 
 }  // namespace tilewright::ops

@@ -24,6 +24,10 @@ class MoeCall {
   /// Enqueues number `index` of the plan's launches. Errors as device::Kernel::launch.
   void launch(std::size_t index, const device::Kernel& kernel, const device::Stream& stream) const;
 
+  /// Enqueues it with the work of `shared` beside it; both of the direct kernels.
+  void launch_with(const MoeCall& shared, std::size_t index, const device::Kernel& kernel,
+                   const device::Stream& stream) const;
+
   const std::int32_t* ids() const noexcept;
   const float* route_weights() const noexcept;
 

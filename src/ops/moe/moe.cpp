@@ -5,6 +5,7 @@
 #include "device/internal.h"
 #include "kernels/moe/permute.h"
 #include "ops/moe/bind.h"
+#include "ops/moe/direct.h"
 #include "ops/moe/plan.h"
 #include "ops/moe/problem.h"
 #include "ops/moe/weights.h"
@@ -16,7 +17,15 @@ namespace tilewright {
 
 struct Moe::State : ops::LoadedPlan<ops::MoePlanned> {
   State(const MoeWeights& prepared, ops::MoePlanned made)
-      : LoadedPlan(prepared.device(), std::move(made)), weights(prepared) {}
+      : LoadedPlan(prepared.device(), std::move(made)), weights(prepared) {
+    if (!is_direct()) return;  // those that do a shared expert's work as well may need more
+    for (const device::Kernel& kernel : entries)
+      kernel.allow_dynamic_shared_bytes(ops::kMostDirectSharedBytes);
+  }
+
+  bool is_direct() const {
+    return planned.details.kernel == ops::MoeKernel::kDirect && !plan().launches.empty();
+  }
 
   MoeWeights weights;  // keeps their memory
 };
@@ -42,6 +51,32 @@ void Moe::run(const MoeArguments& arguments) const {
   for (std::size_t i = 0; i < state.entries.size(); ++i) call.launch(i, state.entries[i], stream);
 }
 
+void Moe::run_with_shared(const MoeArguments& arguments, const Moe& shared,
+                          const MoeArguments& shared_arguments) const {
+  const State &state = *state_, &others = *shared.state_;
+  require(ops::is_single(shared.plan().problem), ErrorKind::kInvalidArgument,
+          "moe: the shared expert of run_with_shared() is routed; expected a plan with the routing "
+          "of a single expert (kSingle)");
+  const bool are_direct =
+      state.is_direct() && others.is_direct() && shared.plan().weights.format == NumberFormat::kFp8;
+  if (!are_direct || !ops::fits_one_launch(state.device().info(), state.planned, others.planned)) {
+    run(arguments);
+    MoeArguments behind = shared_arguments;
+    behind.stream = arguments.stream;
+    return shared.run(behind);
+  }
+  ops::check_moe_arguments(state.plan(), arguments);
+  ops::check_moe_arguments(shared.plan(), shared_arguments);
+  require(arguments.workspace != shared_arguments.workspace, ErrorKind::kInvalidArgument,
+          "moe: the shared expert of run_with_shared() has the same workspace; expected one of its "
+          "own, as both are written at once");
+  const auto stream = state.stream(arguments.stream);
+  const ops::MoeCall call(state.planned, Internal::of(state.weights), arguments);
+  const ops::MoeCall beside(others.planned, Internal::of(others.weights), shared_arguments);
+  for (std::size_t i = 0; i < state.entries.size(); ++i)
+    call.launch_with(beside, i, state.entries[i], stream);
+}
+
 void Moe::run_launch(std::size_t index, const MoeArguments& arguments) const {
   const State& state = *state_;
   ops::check_moe_arguments(state.plan(), arguments);
@@ -56,7 +91,7 @@ void Moe::check(const MoeArguments& arguments) const {
   const State& state = *state_;
   const MoeProblem& p = state.plan().problem;
   state.stream(arguments.stream).synchronize();
-  if (p.tokens == 0) return;
+  if (p.tokens == 0 || ops::is_single(p)) return;
   kernels::MoeStatus status;
   const device::Device& device = state.device();
   const device::CurrentContext current = device.make_current();

@@ -13,6 +13,7 @@
 #include "kernels/moe/share.h"
 #include "kernels/quantize/activation_fp8.h"
 #include "ops/linear/pack.h"
+#include "ops/moe/direct.h"
 #include "ops/moe/problem.h"
 #include "ops/moe/rates.h"
 #include "ops/operator/ceil_div.h"
@@ -32,22 +33,28 @@ namespace tilewright::ops {
 
 namespace {
 
-constexpr MoeKernel kKernels[] = {MoeKernel::kBand, MoeKernel::kWide, MoeKernel::kWide8,
-                                  MoeKernel::kFew, MoeKernel::kPair};
+constexpr MoeKernel kKernels[] = {MoeKernel::kDirect, MoeKernel::kBand, MoeKernel::kWide,
+                                  MoeKernel::kWide8,  MoeKernel::kFew,  MoeKernel::kPair};
 constexpr std::int64_t kLargestSharedBytes = 232448;
 
 // Why a kernel cannot do it; empty if it can.
 std::string obstacle(MoeKernel kernel, const device::DeviceInfo& device, const MoeWeightsInfo& w,
                      const MoeProblem& p) {
-  const bool is_for_both = kernel == MoeKernel::kBand;
+  const bool is_for_both = kernel == MoeKernel::kBand || kernel == MoeKernel::kDirect;
   std::string of_device = is_for_both ? chip_obstacle(device)
                                       : capability_obstacle(is_grouped(kernel) ? 100 : 90, device);
   if (!of_device.empty()) return of_device;
-  if (is_grouped(kernel)) return grouped_obstacle(w);
+  if (is_grouped(kernel)) {
+    std::string of_weights = grouped_obstacle(w);
+    if (of_weights.empty() && is_single(p))
+      return "takes the tokens of one expert as grouped ones, with their count";
+    return of_weights;
+  }
   if (is_in_rooms(p))
     return "takes the rows of experts behind each other (contiguous), without room between them";
   if (w.activations == LinearActivations::kBlockScaled)
     return "reads weights prepared for bf16 or fp8 activations; these are for block_scaled";
+  if (kernel == MoeKernel::kDirect) return direct_obstacle(device, w, p);
   const bool is_fp8 = w.activations == LinearActivations::kFp8;
   if (kernel == MoeKernel::kWide && is_fp8 && kernels::is_fp4(to_kernel(w.format)))
     return "reads 4-bit weights prepared for bf16 activations; these are for fp8";
@@ -69,6 +76,8 @@ double cost_us(const device::DeviceInfo& device, MoeKernel kernel, const MoeWeig
     const bool is_few = kernel == MoeKernel::kFew;
     return grouped_cost_us(device, moe_grouped_variant(w.format, is_few), w, p);
   }
+  if (kernel == MoeKernel::kDirect)  // its rates are not measured yet: whoever asks for it has it
+    return std::numeric_limits<double>::infinity();
   const MoeRates& rates = moe_rates(kernel);
   const double active = std::max(expected_active_experts(w, p), 1.0);
   const double rows = static_cast<double>(moe_expected_rows(w, p));
@@ -219,7 +228,8 @@ class Launches {
       : device_(device), w_(weights), p_(problem), details_(details) {}
 
   std::vector<Launch> make() {
-    if (is_grouped_input(p_)) return make_grouped();
+    if (details_.kernel == MoeKernel::kDirect) return make_direct();
+    if (keeps_rows(p_)) return make_grouped();
     if (p_.routing != MoeRouting::kGiven) {
       add("route", "moe_route", {ctas_for(p_.tokens, kernels::kMoeRouteTokens), 1, 1},
           kernels::kMoeRouteThreads);
@@ -244,7 +254,7 @@ class Launches {
  private:
   // Rows stay where they are, and those of y are the result.
   std::vector<Launch> make_grouped() {
-    if (!is_in_rooms(p_)) add("offsets", "moe_offsets", {1, 1, 1}, 32);
+    if (p_.routing == MoeRouting::kContiguous) add("offsets", "moe_offsets", {1, 1, 1}, 32);
     if (is_grouped(details_.kernel)) {
       const auto experts = static_cast<std::uint32_t>(w_.experts);
       const std::int64_t of_expert = ceil_div(kRowCtasPerSm * device_.num_sms, w_.experts);
@@ -257,6 +267,17 @@ class Launches {
     add_product("gate_up", 2 * w_.inter, details_.band_gate_up);
     if (details_.kernel == MoeKernel::kWide8) add_quantize("quantize", w_.inter);
     add_product("down", w_.hidden, details_.band_down);
+    return std::move(launches_);
+  }
+
+  std::vector<Launch> make_direct() {
+    for (const bool is_down : {false, true}) {
+      const kernels::MoeDirectTile& tile = is_down ? details_.direct_down : details_.direct_gate_up;
+      add(is_down ? "down" : "gate_up",
+          fmt::format("moe_direct_{}_{}", is_down ? "down" : "gate_up", packed_format_name(w_)),
+          {static_cast<std::uint32_t>(tile.ctas), 1, 1}, tile.warps * 32, 1,
+          direct_shared_bytes(w_, p_, tile, is_down));
+    }
     return std::move(launches_);
   }
 
@@ -327,7 +348,7 @@ class Launches {
   void add_product(const char* step, std::int64_t n, const kernels::BandTile& band) {
     if (is_grouped(details_.kernel)) return add_grouped(step, n);
     if (details_.kernel == MoeKernel::kBand) {
-      add(step, fmt::format("linear_band_{}_n{}", band_format_name(w_), band.entry_tokens()),
+      add(step, fmt::format("linear_band_{}_n{}", packed_format_name(w_), band.entry_tokens()),
           {persistent_ctas(ceil_div(n, band.rows()), band.tokens, band.cluster, kBandCtasPerSm), 1,
            1},
           band.threads(), static_cast<std::uint32_t>(band.cluster), band.shared_bytes());
@@ -376,7 +397,7 @@ MoeWorkspace make_workspace(const MoeWeightsInfo& w, const MoeProblem& p, MoeKer
   const std::int64_t slots = p.tokens * p.topk, rows = moe_rows(w, p);
   at.status = carver.carve(sizeof(kernels::MoeStatus));
   at.offsets = carver.carve((w.experts + 2) * 4);
-  const bool has_rows = is_grouped_input(p);  // x's own, and those of y are out's
+  const bool has_rows = keeps_rows(p);  // x's own, and those of y are out's
   if (!has_rows) {
     at.slot_row = carver.carve(slots * 4);
     at.row_token = carver.carve(rows * 4);
@@ -392,7 +413,7 @@ MoeWorkspace make_workspace(const MoeWeightsInfo& w, const MoeProblem& p, MoeKer
     return at;
   }
   at.h = carver.carve(rows * w.inter * 2);
-  if (!has_rows) {  // e4m3 rows are padded, but half as wide or 128
+  if (!has_rows && kernel != MoeKernel::kDirect) {  // e4m3 rows are padded, but half as wide or 128
     at.x_rows = at.y = carver.carve(rows * w.hidden * 2);
   }
   if (kernel == MoeKernel::kWide8) {
@@ -409,6 +430,8 @@ MoeWorkspace make_workspace(const MoeWeightsInfo& w, const MoeProblem& p, MoeKer
 
 const char* to_string(MoeKernel kernel) noexcept {
   switch (kernel) {
+    case MoeKernel::kDirect:
+      return "direct";
     case MoeKernel::kBand:
       return "band";
     case MoeKernel::kWide:
@@ -422,7 +445,7 @@ const char* to_string(MoeKernel kernel) noexcept {
   }
 }
 
-std::string band_format_name(const MoeWeightsInfo& w) {
+std::string packed_format_name(const MoeWeightsInfo& w) {
   const bool is_braided =
       w.activations == LinearActivations::kFp8 && kernels::is_fp4(to_kernel(w.format));
   return fmt::format("{}{}", to_string(w.format), is_braided ? "_braided" : "");
@@ -437,6 +460,10 @@ MoePlanned make_moe_plan(const device::DeviceInfo& device, const MoeWeightsInfo&
   plan.problem = problem;
   const MoeKernel kernel = choose_kernel(device, plan);
   out.details.kernel = kernel;
+  if (kernel == MoeKernel::kDirect) {
+    out.details.direct_gate_up = direct_tile(device, weights, false);
+    out.details.direct_down = direct_tile(device, weights, true);
+  }
   if (kernel == MoeKernel::kBand) {
     out.details.band_gate_up =
         band_tile(device, weights, problem, {2 * weights.inter, weights.hidden});

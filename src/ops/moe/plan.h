@@ -7,6 +7,7 @@
 #include "formats/packed_weight.h"
 #include "kernels/linear/band/band.h"
 #include "kernels/linear/wide/sm90_wide_bf16.h"
+#include "kernels/moe/direct/direct.h"
 #include "ops/moe/grouped.h"
 
 #include <cstddef>
@@ -18,11 +19,12 @@ namespace tilewright::ops {
 
 /// How the two products are done.
 enum class MoeKernel {
-  kBand,   ///< few tokens per expert: memory decides. bf16
-  kWide,   ///< many: bf16 products, rows gathered
-  kWide8,  ///< many: FP8 products, rows gathered and quantised
-  kFew,    ///< Blackwell: block-scaled products, rows gathered and quantised; weights by few rows
-  kPair,   ///< likewise; tiles of two CTAs that multiply together
+  kDirect,  ///< up to eight tokens, a layer in two launches: latency decides
+  kBand,    ///< few tokens per expert: memory decides. bf16
+  kWide,    ///< many: bf16 products, rows gathered
+  kWide8,   ///< many: FP8 products, rows gathered and quantised
+  kFew,     ///< Blackwell: block-scaled products, rows gathered and quantised; weights by few rows
+  kPair,    ///< likewise; tiles of two CTAs that multiply together
 };
 /// One of the last two.
 constexpr bool is_grouped(MoeKernel kernel) {
@@ -41,11 +43,15 @@ struct MoeWideTile {
 /// What only the kernels' arguments need.
 struct MoePlanDetails {
   MoeKernel kernel = MoeKernel::kBand;
+  kernels::MoeDirectTile direct_gate_up = {}, direct_down = {};
   kernels::BandTile band_gate_up = {}, band_down = {};
   MoeWideTile wide = {};
   int wide8_variant = 0;
   int box_rows = 0;  ///< of grouped products
 
+  const kernels::MoeDirectTile& direct(bool is_gate_up) const {
+    return is_gate_up ? direct_gate_up : direct_down;
+  }
   /// If products are grouped.
   MoeGroupedVariant grouped(NumberFormat format) const {
     return moe_grouped_variant(format, kernel == MoeKernel::kFew);
@@ -81,8 +87,8 @@ constexpr std::int64_t scale_pitch(std::int64_t rows) {
   return (rows + 3) / 4 * 4;
 }
 
-/// "nvfp4", "nvfp4_braided", ...: what a band entry is called after.
-std::string band_format_name(const MoeWeightsInfo& weights);
+/// "nvfp4", "nvfp4_braided", ...: what entries of band and direct are called after.
+std::string packed_format_name(const MoeWeightsInfo& weights);
 
 /// How problem and kernel read.
 std::vector<PlanNote> moe_notes(const MoePlan& plan);

@@ -46,6 +46,13 @@ void check_grouped(ProblemChecks& checks, const MoeWeightsInfo& w, const MoeProb
                 "BF16 for grouped tokens: nothing is summed");
 }
 
+void check_single(ProblemChecks& checks, const MoeWeightsInfo& w, const MoeProblem& p) {
+  if (!is_single(p)) return;
+  checks.expect(w.experts == 1 && !w.has_shared, "experts", w.experts + (w.has_shared ? 1 : 0),
+                "1 for the routing of a single expert");
+  checks.expect(p.topk == 1, "topk", p.topk, "1: a single expert has all tokens");
+}
+
 // A rank's weights among those of all.
 void check_share(ProblemChecks& checks, const MoeWeightsInfo& w, const MoeProblem& p) {
   if (p.all_experts == 0) {
@@ -58,8 +65,8 @@ void check_share(ProblemChecks& checks, const MoeWeightsInfo& w, const MoeProble
   checks.expect(p.first_expert >= 0 && p.first_expert <= p.all_experts - w.experts, "first_expert",
                 p.first_expert, "0 to {}, so that {} experts follow of {}",
                 p.all_experts - w.experts, w.experts, p.all_experts);
-  checks.expect(!is_grouped_input(p), "all_experts", p.all_experts,
-                "0 for grouped tokens, which come to their experts' rank");
+  checks.expect(!keeps_rows(p), "all_experts", p.all_experts,
+                "0 for tokens that are not routed: they come to their experts' rank");
   checks
       .expect(!w.has_shared, "has_shared", w.has_shared,
               "false for a share of the experts: every rank would add the shared one")
@@ -107,6 +114,7 @@ void check_moe_problem(const MoeWeightsInfo& w, const MoeProblem& p) {
                 "BF16 or F32");
   check_routing(checks, p);
   if (has_experts) check_grouped(checks, w, p);
+  if (has_experts) check_single(checks, w, p);
   checks.finish();
 }
 

@@ -33,6 +33,15 @@ inline bool is_grouped_input(const MoeProblem& problem) noexcept {
   return is_in_rooms(problem) || problem.routing == MoeRouting::kContiguous;
 }
 
+/// One expert has all tokens, in their order.
+inline bool is_single(const MoeProblem& problem) noexcept {
+  return problem.routing == MoeRouting::kSingle;
+}
+/// Rows of h are those of x, and of out: nothing is permuted or summed.
+inline bool keeps_rows(const MoeProblem& problem) noexcept {
+  return is_grouped_input(problem) || is_single(problem);
+}
+
 /// Experts that tokens visit under uniform routing, E (1 - (1 - topk / E)^tokens), without the
 /// shared one.
 double expected_active_experts(const MoeWeightsInfo& weights, const MoeProblem& problem) noexcept;

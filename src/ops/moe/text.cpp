@@ -13,6 +13,7 @@ namespace {
 
 std::string routing_text(const MoeProblem& p) {
   if (p.routing == MoeRouting::kGiven) return "given routing";
+  if (is_single(p)) return "all tokens to one expert";
   if (is_grouped_input(p)) {
     std::string text = is_in_rooms(p) ? "grouped by expert, each with room for all"
                                       : "grouped by expert, one behind the other";

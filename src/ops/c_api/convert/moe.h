@@ -62,7 +62,7 @@ struct Version<tw_moe_problem> {
 inline void assign(const tw_moe_problem& c, MoeProblem& p, const Where& at) {
   p.tokens = c.tokens;
   p.topk = c.topk;
-  p.routing = choose<MoeRouting>(c.routing, {{TW_MOE_ROUTING_GIVEN, MoeRouting::kGiven, "TW_MOE_ROUTING_GIVEN"}, {TW_MOE_ROUTING_LOGITS, MoeRouting::kLogits, "TW_MOE_ROUTING_LOGITS"}, {TW_MOE_ROUTING_HASH, MoeRouting::kHash, "TW_MOE_ROUTING_HASH"}, {TW_MOE_ROUTING_GROUPED, MoeRouting::kGrouped, "TW_MOE_ROUTING_GROUPED"}, {TW_MOE_ROUTING_CONTIGUOUS, MoeRouting::kContiguous, "TW_MOE_ROUTING_CONTIGUOUS"}}, at, "routing");
+  p.routing = choose<MoeRouting>(c.routing, {{TW_MOE_ROUTING_GIVEN, MoeRouting::kGiven, "TW_MOE_ROUTING_GIVEN"}, {TW_MOE_ROUTING_LOGITS, MoeRouting::kLogits, "TW_MOE_ROUTING_LOGITS"}, {TW_MOE_ROUTING_HASH, MoeRouting::kHash, "TW_MOE_ROUTING_HASH"}, {TW_MOE_ROUTING_GROUPED, MoeRouting::kGrouped, "TW_MOE_ROUTING_GROUPED"}, {TW_MOE_ROUTING_CONTIGUOUS, MoeRouting::kContiguous, "TW_MOE_ROUTING_CONTIGUOUS"}, {TW_MOE_ROUTING_SINGLE, MoeRouting::kSingle, "TW_MOE_ROUTING_SINGLE"}}, at, "routing");
   p.score = choose<MoeScore>(c.score, {{TW_MOE_SCORE_SOFTMAX, MoeScore::kSoftmax, "TW_MOE_SCORE_SOFTMAX"}, {TW_MOE_SCORE_SQRT_SOFTPLUS, MoeScore::kSqrtSoftplus, "TW_MOE_SCORE_SQRT_SOFTPLUS"}}, at, "score");
   p.normalize = c.normalize != 0;
   p.has_bias = c.has_bias != 0;

@@ -35,6 +35,7 @@ TEST(CApiMembers, tw_moe_problem) {
   test.sets("routing", [](auto& c) { c.routing = TW_MOE_ROUTING_HASH; }, [](const auto& p) { return p.routing == MoeRouting::kHash; });
   test.sets("routing", [](auto& c) { c.routing = TW_MOE_ROUTING_GROUPED; }, [](const auto& p) { return p.routing == MoeRouting::kGrouped; });
   test.sets("routing", [](auto& c) { c.routing = TW_MOE_ROUTING_CONTIGUOUS; }, [](const auto& p) { return p.routing == MoeRouting::kContiguous; });
+  test.sets("routing", [](auto& c) { c.routing = TW_MOE_ROUTING_SINGLE; }, [](const auto& p) { return p.routing == MoeRouting::kSingle; });
   test.refuses("routing", [](auto& c) { c.routing = 77; });
   test.sets("score", [](auto& c) { c.score = TW_MOE_SCORE_SQRT_SOFTPLUS; }, [](const auto& p) { return p.score == MoeScore::kSqrtSoftplus; });
   test.refuses("score", [](auto& c) { c.score = 77; });

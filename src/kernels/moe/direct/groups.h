@@ -1,0 +1,179 @@
+// What a CTA of the direct kernels knows of the routing: which experts there are, and whose tokens.
+#pragma once
+
+#include "kernels/moe/direct/direct.h"
+#include "kernels/moe/route_token.h"
+#include "kernels/moe/slot_expert.h"
+
+namespace tilewright::kernels {
+
+/// In shared memory. A group is an expert with its slots, a pair one of them. Groups stand in the
+/// order of their first slots, the shared expert last.
+struct MoeDirectGroups {
+  static constexpr int kSlots = kMoeDirectMaxTokens * kMoeMaxTopk;
+
+  std::int32_t count, pairs;
+  std::int32_t ids[kSlots];     ///< as the router gives them, then those of this rank
+  std::int32_t expert[kSlots];  ///< of a slot; -1: none
+  std::int32_t first[kSlots];   ///< the first slot with that expert
+  float weights[kMoeDirectMaxPairs];
+  std::int32_t group_expert[kSlots + 1];
+  std::int32_t group_begin[kSlots + 2];  ///< pairs before the group
+  std::int32_t pair_slot[kMoeDirectMaxPairs];
+
+  __device__ std::int32_t size(std::int32_t group) const {
+    return group_begin[group + 1] - group_begin[group];
+  }
+};
+
+/// Fills the groups. All threads of the CTA; ends with a barrier. Loops are not unrolled: this runs
+/// once, and instructions come from memory. IsSingle: no code for anything else.
+template <bool IsSingle>
+class MoeDirectRouter {
+ public:
+  __device__ MoeDirectRouter(const MoeDirectProduct& product, MoeDirectGroups& groups)
+      : p_(product), r_(product.routing), s_(groups), slots_(product.tokens * product.topk) {}
+
+  /// `is_writer`: the ids, weights and flaws that are found go to memory.
+  __device__ void run(bool is_writer) const {
+    if (IsSingle || r_.is_single) {
+      take_all();
+    } else if constexpr (!IsSingle) {
+      if (is_writer && threadIdx.x == 0) *r_.status = {0, 0, kMoeNone, kMoeNone};
+      take_ids();
+      __syncthreads();
+      find_experts(is_writer);
+      __syncthreads();
+      find_groups();
+    }
+    __syncthreads();
+  }
+
+ private:
+  __device__ std::int32_t thread() const { return static_cast<std::int32_t>(threadIdx.x); }
+  __device__ std::int32_t threads() const { return static_cast<std::int32_t>(blockDim.x); }
+
+  __device__ void take_all() const {
+    if (thread() < p_.tokens) {
+      s_.pair_slot[thread()] = thread();
+      s_.expert[thread()] = 0;
+      s_.weights[thread()] = 1;
+    }
+    if (thread() > 0) return;
+    s_.count = 1;
+    s_.pairs = p_.tokens;
+    s_.group_expert[0] = 0;
+    s_.group_begin[0] = 0;
+    s_.group_begin[1] = p_.tokens;
+  }
+
+  __device__ void take_ids() const {
+    if (r_.route.logits == nullptr) {
+#pragma unroll 1
+#pragma unroll 1
+      for (std::int32_t slot = thread(); slot < slots_; slot += threads()) {
+        s_.ids[slot] = r_.given_ids[slot];
+        s_.weights[slot] = r_.given_weights[slot];
+      }
+      return;
+    }
+    const int lane = thread() % 32;
+#pragma unroll 1
+    for (std::int32_t token = thread() / 32; token < p_.tokens; token += threads() / 32) {
+      const RoutedExpert routed = route_token(r_.route, token, lane);
+      if (lane >= p_.topk) continue;
+      s_.ids[token * p_.topk + lane] = routed.id;
+      s_.weights[token * p_.topk + lane] = routed.weight;
+    }
+  }
+
+  // As MoeShareParams.
+  __device__ std::int32_t own_id(std::int32_t id) const {
+    if (r_.all == 0) return id;
+    const std::int32_t own = id - r_.first;
+    const bool is_own = own >= 0 && own < p_.experts;
+    const bool is_known = id >= -1 && id < r_.all;
+    return is_own ? own : is_known ? -1 : kMoeNoExpert;
+  }
+
+  __device__ void find_experts(bool is_writer) const {
+    // Ids of a rank differ where those of the router do, up to -1 and what is no expert.
+#pragma unroll 1
+    for (std::int32_t slot = thread(); slot < slots_; slot += threads())
+      s_.ids[slot] = own_id(s_.ids[slot]);
+    __syncthreads();
+#pragma unroll 1
+    for (std::int32_t slot = thread(); slot < slots_; slot += threads()) {
+      SlotFlaw flaw = SlotFlaw::kNone;
+      s_.expert[slot] = expert_of_slot(s_.ids, p_.topk, p_.experts, slot, flaw);
+      if (!is_writer) continue;
+      report_flaw(*r_.status, flaw, slot);
+      if (r_.own_ids != nullptr) r_.own_ids[slot] = s_.ids[slot];
+      if (r_.route.logits != nullptr) r_.route.weights[slot] = s_.weights[slot];
+    }
+  }
+
+  __device__ void find_groups() const {
+#pragma unroll 1
+    for (std::int32_t slot = thread(); slot < slots_; slot += threads()) {
+      std::int32_t first = 0;
+#pragma unroll 1
+      while (s_.expert[first] != s_.expert[slot]) ++first;
+      s_.first[slot] = s_.expert[slot] < 0 ? -1 : first;
+    }
+    __syncthreads();
+    // Every slot of an expert stands behind the pairs of all groups before, and of its own before.
+#pragma unroll 1
+    for (std::int32_t slot = thread(); slot < slots_; slot += threads()) {
+      const std::int32_t first = s_.first[slot];
+      if (first < 0) continue;
+      std::int32_t groups = 0, begin = 0, before = 0;
+#pragma unroll 2
+      for (std::int32_t other = 0; other < slots_; ++other) {
+        const std::int32_t others = s_.first[other];
+        groups += others == other && other < first ? 1 : 0;
+        begin += others >= 0 && others < first ? 1 : 0;
+        before += others == first && other < slot ? 1 : 0;
+      }
+      s_.pair_slot[begin + before] = slot;
+      if (first != slot) continue;
+      s_.group_expert[groups] = s_.expert[slot];
+      s_.group_begin[groups] = begin;
+    }
+    if (p_.has_shared) add_shared();
+    if (thread() == 0) count_all();
+  }
+
+  __device__ std::int32_t routed_pairs() const {
+    std::int32_t pairs = 0;
+#pragma unroll 2
+    for (std::int32_t slot = 0; slot < slots_; ++slot) pairs += s_.first[slot] >= 0 ? 1 : 0;
+    return pairs;
+  }
+  __device__ void add_shared() const {
+    if (thread() >= p_.tokens) return;
+    s_.pair_slot[routed_pairs() + thread()] = slots_ + thread();
+    s_.weights[slots_ + thread()] = 1;
+  }
+  __device__ void count_all() const {
+    std::int32_t groups = 0, pairs = routed_pairs();
+#pragma unroll 2
+    for (std::int32_t slot = 0; slot < slots_; ++slot) groups += s_.first[slot] == slot ? 1 : 0;
+    if (p_.has_shared) {
+      s_.group_expert[groups] = p_.experts;
+      s_.group_begin[groups] = pairs;
+      ++groups;
+      pairs += p_.tokens;
+    }
+    s_.group_begin[groups] = pairs;
+    s_.count = groups;
+    s_.pairs = pairs;
+  }
+
+  const MoeDirectProduct& p_;
+  const MoeDirectRouting& r_;
+  MoeDirectGroups& s_;
+  std::int32_t slots_;
+};
+
+}  // namespace tilewright::kernels

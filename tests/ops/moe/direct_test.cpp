@@ -1,0 +1,278 @@
+// The direct kernels of Mixture-of-Experts layers, and layers of a single expert by every kernel,
+// against the float64 reference, under all checks of the simulator.
+#include "device/graph.h"
+#include "tests/ops/moe_case.h"
+#include "tests/ops/operator_test.h"
+
+namespace tilewright::ops {
+namespace {
+
+class MoeDirectTest : public ChipTest<MoeDirectTest> {
+ protected:
+  static void check(const MoeCase& c) {
+    SCOPED_TRACE(fmt::format("{} {}, {} tokens, {} of {} experts, hidden {}, inter {}, kernel {}",
+                             to_string(c.format), to_string(c.activations), c.problem.tokens,
+                             c.problem.topk, c.experts, c.hidden, c.inter, c.problem.kernel));
+    MoeRun run(*device_, c);
+    const auto out = run.run();
+    EXPECT_EQ(run.kernel(), c.problem.kernel);
+    run.compare(out, run.expected());
+  }
+};
+TILEWRIGHT_ON_EVERY_CHIP(MoeDirectTest);
+
+struct DirectWay {
+  NumberFormat format;
+  LinearActivations activations = LinearActivations::kBf16;
+};
+constexpr DirectWay kDirectWays[] = {
+    {NumberFormat::kNvfp4}, {NumberFormat::kNvfp4, LinearActivations::kFp8},
+    {NumberFormat::kMxfp4}, {NumberFormat::kMxfp4, LinearActivations::kFp8},
+    {NumberFormat::kFp8},   {NumberFormat::kBf16}};
+
+// hidden and inter are ragged in K blocks, in parts of K and in blocks of scales.
+MoeCase direct_case(const DirectWay& way, std::int64_t tokens = 7) {
+  const bool is_mxfp4 = way.format == NumberFormat::kMxfp4;
+  return {.problem = {.tokens = tokens, .topk = 2, .kernel = "direct"},
+          .format = way.format,
+          .activations = way.activations,
+          .hidden = is_mxfp4 ? 544 : 528,
+          .inter = is_mxfp4 ? 96 : 80};
+}
+
+TEST_P(MoeDirectTest, EveryFormatAndOption) {
+  bool is_first = false;
+  for (const DirectWay& way : kDirectWays) {
+    is_first = !is_first;
+    MoeCase c = direct_case(way);
+    c.has_shared = is_first;
+    c.problem.routing = is_first ? MoeRouting::kLogits : MoeRouting::kGiven;
+    c.problem.score = MoeScore::kSoftmax;
+    c.problem.has_bias = is_first;
+    c.problem.logits_stride = is_first ? 11 : 0;
+    c.problem.swiglu_limit = is_first ? 0.5 : 10;
+    c.problem.weight_after_down = is_first;
+    c.problem.out_dtype = is_first ? DType::kF32 : DType::kBF16;
+    check(c);
+  }
+}
+
+TEST_P(MoeDirectTest, SharesOfALongInnerWidth) {
+  MoeCase c = direct_case({NumberFormat::kFp8}, 2);
+  c.hidden = 80, c.inter = 528;
+  check(c);
+}
+
+TEST_P(MoeDirectTest, OneToEightTokens) {
+  for (const std::int64_t tokens : {0, 1, 2, 8}) {  // of up to 16 experts each
+    MoeCase c = direct_case({NumberFormat::kMxfp4}, tokens);
+    c.experts = 33;
+    c.problem.topk = tokens == 2 ? 16 : 6;
+    c.problem.routing = MoeRouting::kHash;
+    c.problem.score = MoeScore::kSqrtSoftplus;
+    c.problem.vocab = 11;
+    c.hidden = 96, c.inter = 32;
+    check(c);
+  }
+}
+
+TEST_P(MoeDirectTest, AllTokensOnOneExpert) {
+  MoeCase c = direct_case({NumberFormat::kNvfp4}, 8);
+  c.problem.topk = 1;
+  c.ids.assign(8, 5);
+  check(c);
+}
+
+TEST_P(MoeDirectTest, NoRoundingIsMissing) {
+  for (const DirectWay& way : {kDirectWays[2], kDirectWays[4]}) {
+    MoeCase c = direct_case(way, 8);
+    c.problem.topk = 1;
+    c.problem.out_dtype = DType::kF32;
+    c.hidden = 64, c.inter = 32;
+    MoeRun run(*device_, c);
+    const auto out = run.run();
+    EXPECT_LE(run.share_rounded_otherwise(out, run.expected()), 0.25);
+    for (bool reference::MoeRounding::*const which :
+         {&reference::MoeRounding::h_bf16, &reference::MoeRounding::y_bf16}) {
+      reference::MoeRounding other = run.rounding();
+      other.*which = false;
+      EXPECT_GE(run.share_rounded_otherwise(out, run.expected(other)), 0.5);
+    }
+  }
+}
+
+TEST_P(MoeDirectTest, WrongIdsAddNothingAndAreReported) {
+  MoeCase c = direct_case({NumberFormat::kNvfp4});
+  c.ids = {0, -1, -1, -1, 3, 8, 5, 5, 6, 1 << 30, 2, 1, 7, -9};
+  MoeRun run(*device_, c);
+  std::string message;
+  const auto out = run.run([&](const Moe& moe, const MoeArguments& a, const device::Stream&) {
+    moe.run(a);
+    try {
+      moe.check(a);
+    } catch (const Error& error) {
+      message = error.what();
+    }
+  });
+  EXPECT_EQ(message,
+            "moe: ids[2, 1] = 8 is no expert; 3 such ids added nothing. Expected 2 different "
+            "experts of 0 to 7, or -1 for none. Check the router.");
+  c.ids = {0, -1, -1, -1, 3, -1, 5, -1, 6, -1, 2, 1, 7, -1};
+  MoeRun right(*device_, c);
+  const auto exact = right.run([&](const Moe& moe, const MoeArguments& a, const device::Stream&) {
+    moe.run(a);
+    moe.check(a);
+  });
+  EXPECT_EQ(out, exact);
+  right.compare(out, right.expected());
+}
+
+TEST_P(MoeDirectTest, NonFiniteActivationsStayWithTheirToken) {
+  for (const DirectWay& way : {kDirectWays[0]}) {
+    MoeCase c = direct_case(way);
+    c.problem.swiglu_limit = 10;
+    MoeRun clean(*device_, c);
+    const auto without = clean.run();
+    c.broken_tokens = {2, 6};
+    MoeRun broken(*device_, c);
+    const auto with = broken.run();
+    for (std::size_t i = 0; i < with.size(); ++i) {
+      if (broken.is_broken(i)) {
+        ASSERT_TRUE(std::isnan(with[i])) << i;
+      } else {
+        ASSERT_EQ(with[i], without[i]) << i;
+      }
+    }
+  }
+}
+
+// Of two experts a token has, each part adds one, both or none.
+TEST_P(MoeDirectTest, PartsAddUpToTheWhole) {
+  MoeCase c = direct_case({NumberFormat::kMxfp4});
+  c.experts = 4;
+  c.problem.routing = MoeRouting::kLogits;
+  c.problem.out_dtype = DType::kF32;
+  MoeRun run(*device_, c);
+  std::vector<double> sum(static_cast<std::size_t>(c.problem.tokens * c.hidden));
+  const auto whole = run.run([&](const Moe& moe, MoeArguments a, const device::Stream& stream) {
+    moe.run(a);
+    const MoeWeightsSource all = run.source();
+    for (const auto& [first, count] : {std::pair{0, 1}, std::pair{1, 3}}) {
+      const auto part = [&](const std::vector<LinearWeightSource>& from) {
+        return std::vector<LinearWeightSource>(from.begin() + first, from.begin() + first + count);
+      };
+      const MoeWeights weights = MoeWeights::prepare(
+          *device_, {.gate = part(all.gate), .up = part(all.up), .down = part(all.down)});
+      MoeProblem problem = c.problem;
+      problem.all_experts = 4;
+      problem.first_expert = first;
+      const Moe share(weights, problem);
+      Buffer workspace(opened(*device_), share.plan().workspace_bytes);
+      workspace.poison();
+      const kernels::Output<float> out(opened(*device_), sum.size());
+      a.out = out.pointer();
+      a.workspace = pointer_to<void>(workspace);
+      share.run(a);
+      stream.synchronize();
+      share.check(a);
+      const std::vector<float> added = out.read();
+      for (std::size_t i = 0; i < sum.size(); ++i)
+        sum[i] = static_cast<float>(sum[i] + static_cast<double>(added[i]));
+    }
+  });
+  EXPECT_EQ(sum, whole);
+}
+
+// Rows of one expert by every kernel, in both types of results.
+TEST_P(MoeDirectTest, ASingleExpert) {
+  struct Way {
+    const char* kernel;
+    LinearActivations activations;
+  };
+  for (const Way& way :
+       {Way{"direct", LinearActivations::kBf16}, Way{"band", LinearActivations::kBf16},
+        Way{"wide", LinearActivations::kBf16}, Way{"wide8", LinearActivations::kFp8}}) {
+    if (is_blackwell() && std::string_view(way.kernel).starts_with("wide")) continue;
+    for (const DType out : {DType::kBF16, DType::kF32}) {
+      MoeCase c = direct_case({NumberFormat::kFp8, way.activations});
+      c.experts = 1;
+      c.problem.topk = 1;
+      c.problem.routing = MoeRouting::kSingle;
+      c.problem.out_dtype = out;
+      c.problem.kernel = way.kernel;
+      c.problem.swiglu_limit = 10;
+      check(c);
+    }
+  }
+}
+
+// Routed experts of one format and a shared one of fp8: each as it is alone, bit for bit.
+TEST_P(MoeDirectTest, RoutedAndSharedExpertsInTheSameLaunches) {
+  for (const DirectWay& way : {kDirectWays[2], kDirectWays[5]}) {
+    for (const bool is_direct : {true, false}) {
+      if (!is_direct && way.format != NumberFormat::kMxfp4) continue;
+      SCOPED_TRACE(fmt::format("{}, {}", to_string(way.format), is_direct));
+      MoeCase routed = direct_case(way);
+      routed.problem.routing = MoeRouting::kLogits;
+      MoeCase single = direct_case({NumberFormat::kFp8}, 3);
+      single.hidden = routed.hidden;
+      single.experts = 1;
+      single.problem.topk = 1;
+      single.problem.routing = MoeRouting::kSingle;
+      single.problem.out_dtype = DType::kF32;
+      single.problem.kernel = is_direct ? "direct" : "band";
+      MoeRun first(*device_, routed), second(*device_, single);
+      const auto alone = first.run();
+      std::vector<double> shared_together, shared_alone = second.run();
+      const auto together =
+          first.run([&](const Moe& moe, const MoeArguments& a, const device::Stream&) {
+            shared_together = second.run(
+                [&](const Moe& shared, const MoeArguments& b, const device::Stream& stream) {
+                  MoeArguments both = a;
+                  both.stream = stream.handle();
+                  moe.run_with_shared(both, shared, b);
+                });
+          });
+      EXPECT_EQ(together, alone);
+      EXPECT_EQ(shared_together, shared_alone);
+    }
+  }
+}
+
+TEST_P(MoeDirectTest, RepeatsBitForBitInAGraph) {
+  const MoeCase c = direct_case({NumberFormat::kMxfp4});
+  MoeRun run(*device_, c);
+  const auto first = run.run();
+  const auto again = run.run([&](const Moe& moe, const MoeArguments& a, const device::Stream& s) {
+    const auto graph = device::Graph::capture(s, [&] { moe.run(a); });
+    graph.launch(s);
+    graph.launch(s);
+  });
+  EXPECT_EQ(again, first);
+}
+
+TEST_P(MoeDirectTest, RefusesWhatItCannotDo) {
+  const MoeWeightsInfo two = {
+      .format = NumberFormat::kBf16, .experts = 2, .hidden = 64, .inter = 32};
+  MoeWeightsInfo one = two;
+  one.experts = 1;
+  const auto refuses = [&](const MoeWeightsInfo& weights, const MoeProblem& problem,
+                           const std::vector<std::string>& words) {
+    reference::expect_invalid([&] { plan_moe(*device_, weights, problem); }, words);
+  };
+  refuses(two, {.tokens = 1, .topk = 1, .routing = MoeRouting::kSingle},
+          {"experts = 2", "1 for the routing of a single expert"});
+  refuses(one, {.tokens = 1, .topk = 1, .routing = MoeRouting::kSingle, .all_experts = 1},
+          {"all_experts = 1", "not routed"});
+  const auto why = [&](MoeWeightsInfo weights, std::int64_t tokens) {
+    const MoePlan plan = plan_moe(*device_, weights, {.tokens = tokens, .topk = 1});
+    return std::ranges::find(plan.candidates, "direct", &Candidate::name)->reason;
+  };
+  EXPECT_EQ(why(two, 9), "is for up to 8 tokens");
+  MoeWeightsInfo broad = two;
+  broad.hidden = 16384;
+  EXPECT_NE(why(broad, 8).find("keeps all rows of x in shared memory"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tilewright::ops
