@@ -76,7 +76,7 @@ double cost_us(const device::DeviceInfo& device, MoeKernel kernel, const MoeWeig
     const bool is_few = kernel == MoeKernel::kFew;
     return grouped_cost_us(device, moe_grouped_variant(w.format, is_few), w, p);
   }
-  if (kernel == MoeKernel::kDirect)  // its rates are not measured yet: whoever asks for it has it
+  if (kernel == MoeKernel::kDirect)  // not faster than band where measured: for who asks for it
     return std::numeric_limits<double>::infinity();
   const MoeRates& rates = moe_rates(kernel);
   const double active = std::max(expected_active_experts(w, p), 1.0);
