@@ -13,6 +13,7 @@
 #include "tilewright/moe.h"
 #include "tilewright/peer_reduce.h"
 #include "tilewright/quantize.h"
+#include "tilewright/sample.h"
 #include "tilewright/sparse_attention.h"
 
 #include "base/error.h"
@@ -268,6 +269,20 @@ Operator peer_reduce() {
           {"ranks", "count"}};
 }
 
+Operator sample() {
+  return {"sample",
+          [](const Device& d) { return plan_sample(d, {.rows = 9, .vocab = 129280}); },
+          [](const Device& d) { return plan_sample(d, {.rows = -1, .vocab = 10, .parts = 2}); },
+          {"rows", "parts"}};
+}
+
+Operator gather_rows() {
+  return {"gather_rows",
+          [](const Device& d) { return plan_gather_rows(d, {.rows = 9, .x_rows = 9, .cols = 64}); },
+          [](const Device& d) { return plan_gather_rows(d, {.rows = -1, .x_rows = 9, .cols = 4}); },
+          {"rows", "cols"}};
+}
+
 std::vector<Operator> operators() {
   return {attention(),
           attention_strides(),
@@ -286,7 +301,9 @@ std::vector<Operator> operators() {
           hyper_connection(),
           hyper_embedding(),
           rms_norm(),
-          peer_reduce()};
+          peer_reduce(),
+          sample(),
+          gather_rows()};
 }
 
 class OperatorPlan : public ::testing::TestWithParam<Operator> {

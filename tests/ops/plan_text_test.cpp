@@ -15,6 +15,7 @@
 #include "tilewright/moe.h"
 #include "tilewright/peer_reduce.h"
 #include "tilewright/quantize.h"
+#include "tilewright/sample.h"
 #include "tilewright/sparse_attention.h"
 
 #include "base/error.h"
@@ -371,6 +372,20 @@ TEST_F(PlanText, HyperConnection) {
     return plan_hyper_embedding(h200(), {.tokens = 8, .hidden = 4096, .vocab = 129280});
   });
   golden.add("B200, norm", [&] { return plan_rms_norm(b200(), {.rows = 100, .cols = 1024}); });
+  golden.check();
+}
+
+TEST_F(PlanText, Sample) {
+  Golden golden("sample");
+  golden.add("H200, V4's vocabulary",
+             [&] { return plan_sample(h200(), {.rows = 64, .vocab = 129280}); });
+  golden.add("B200, of two ranks, bf16", [&] {
+    return plan_sample(b200(),
+                       {.rows = 1, .vocab = 129280, .logits_dtype = DType::kBF16, .parts = 2});
+  });
+  golden.add("H200, bytes", [&] { return plan_sample(h200(), {.rows = 2, .vocab = 256}); });
+  golden.add("H200, rows",
+             [&] { return plan_gather_rows(h200(), {.rows = 64, .x_rows = 2048, .cols = 4096}); });
   golden.check();
 }
 
