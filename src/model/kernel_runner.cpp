@@ -3,9 +3,12 @@
 #include "tilewright/graph.h"
 
 #include "base/error.h"
+#include "model/kernel_sampler.h"
 #include "model/sequences.h"
 
 #include <algorithm>
+#include <bit>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <map>
@@ -30,8 +33,28 @@ struct StepKey {
   StepTokens tokens;
   std::int64_t longest = 0;  // new tokens of a sequence
   bool is_draft = false;
+  DrawShape draw = {};  // none: no token is drawn
   auto operator<=>(const StepKey&) const = default;
 };
+
+// Steps of similar sizes are filled up to one, so that few are recorded. A token that fills up has
+// the id -1, and belongs to no sequence.
+std::int64_t filled_up(std::int64_t count, std::int64_t most) {
+  constexpr std::int64_t kOf8 = 8, kOf32 = 64, kOf64 = 512, kOf128 = 1024;  // beyond those sizes
+  const std::int64_t step = count <= kOf8     ? 1
+                            : count <= kOf32  ? 8
+                            : count <= kOf64  ? 32
+                            : count <= kOf128 ? 64
+                                              : 128;
+  return std::min((count + step - 1) / step * step, most);
+}
+
+// Likewise of the most new tokens of a sequence: a bound.
+std::int64_t longest_filled_up(std::int64_t count) {
+  return count <= kDecodeTokens
+             ? count
+             : static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count)));
+}
 
 // [parts, rows, width] to [rows, parts * kept]: of every row of a part the first `kept`.
 std::vector<float> join_columns(std::span<const float> values, std::int64_t parts,
@@ -58,7 +81,7 @@ class KernelRunner final : public Runner {
         share_(weights_->share()),
         own_config_(rank_config(share_, weights_->config())),
         model_(device, *weights_, options.on_load, options.has_draft),
-        sequences_(weights_->config(), options) {
+        sequences_(weights_->config(), options, divides_sequences() ? share_.world : 1) {
     if (divides_head()) sum_ = comm::make_rank_sum(device, comm_, config().hidden);
   }
 
@@ -73,6 +96,12 @@ class KernelRunner final : public Runner {
              std::span<const std::int64_t> logit_rows) override;
   Logits draft(std::span<const std::vector<std::int32_t>> next,
                std::span<const std::int64_t> logit_rows) override;
+  bool can_draw() const override { return true; }
+  double waited_s() const override { return waited_s_; }
+  std::vector<std::int32_t> run_and_draw(std::span<const std::vector<std::int32_t>> tokens,
+                                         std::span<const DrawnRows> rows) override;
+  std::vector<std::int32_t> draft_and_draw(std::span<const std::vector<std::int32_t>> next,
+                                           std::span<const std::int64_t> rows) override;
 
  private:
   bool divides_sequences() const {
@@ -86,9 +115,23 @@ class KernelRunner final : public Runner {
     return divides_sequences() ? static_cast<std::size_t>(share_.rank) : 0;
   }
   std::vector<StepPlan> plan_ranks(const NewText& text, std::vector<std::int64_t>& done) const;
+  void assign_blocks(std::int64_t sequence);
+  template <class Step>
+  void for_each_step(const NewText& text, const Step& step);
+  template <class Call>
+  auto tell_of_failure(const Call& call);
   Logits run_steps(const NewText& text);
+  std::vector<StepPlan> plan_draft(std::span<const std::vector<std::int32_t>> next,
+                                   std::span<const std::int64_t> rows,
+                                   std::vector<std::int32_t>& ids);
+  void run_draft(const std::vector<StepPlan>& plans, std::vector<std::int32_t> ids,
+                 const DrawShape& draw);
   void synchronize();
-  void run_step(const std::vector<StepPlan>& plans);
+  StepKey key_of(const std::vector<StepPlan>& plans) const;
+  DrawShape draw_shape(const StepKey& key, const std::vector<StepPlan>& plans) const;
+  std::vector<DrawnRow> drawn_rows(const StepPlan& plan, std::span<const DrawnRows> rows) const;
+  std::vector<std::int32_t> drawn_ids(const DrawShape& draw, const std::vector<StepPlan>& plans);
+  void run_step(const std::vector<StepPlan>& plans, StepKey key);
   void launch_step(const StepKey& key, const StepContext& context);
   void run_head(const StepPlan& plan);
   std::span<const float> logits(const std::vector<StepPlan>& plans);
@@ -114,13 +157,15 @@ class KernelRunner final : public Runner {
   std::unique_ptr<Bf16Array> head_input_;
   std::unique_ptr<FloatArray> logits_, gathered_logits_;
   std::vector<float> host_logits_, joined_logits_;
+  std::unique_ptr<KernelSampler> sampler_;
   std::unique_ptr<ByteArray> workspace_;
   std::vector<std::unique_ptr<ByteArray>> old_workspaces_;  // that graphs still use
   std::map<StepTokens, KernelStep> steps_;
   // Steps of few tokens a sequence: all launches as one. Empty: run once, not yet kept.
   std::map<StepKey, std::optional<Graph>> graphs_;
-  std::optional<StepPlan> last_;                 // the only step of the last run()
+  std::optional<std::vector<StepPlan>> last_;    // the only step of the last run()
   std::map<std::int64_t, ProjectionRun> heads_;  // by rows
+  double waited_s_ = 0;
 };
 
 const char* name_of(KvFormat format) {
@@ -137,10 +182,6 @@ std::string KernelRunner::description() const {
 }
 
 void KernelRunner::start(std::int64_t num_sequences) {
-  require(options_.cache_tokens == 0 || !divides_sequences(), ErrorKind::kUnsupported,
-          "model: cache_tokens = {} with sequences that ranks divide; leave it 0: each of them has "
-          "room for max_tokens",
-          options_.cache_tokens);
   sequences_.start(num_sequences);
   stream_.synchronize();
   graphs_.clear();
@@ -161,17 +202,30 @@ void KernelRunner::start(std::int64_t num_sequences) {
                                       idle * size * step_tokens);
   head_input_ = std::make_unique<Bf16Array>(device_, step_tokens * config().hidden);
   logits_ = std::make_unique<FloatArray>(device_, step_tokens * model_.head.width());
+  const std::int64_t drawn = std::min(step_tokens, kDecodeTokens * most);
+  sampler_ = std::make_unique<KernelSampler>(device_, config(), model_.head,
+                                             StepRanks{comm_.get(), share_, sum_.get()},
+                                             filled_up(drawn, step_tokens));
 }
 
 bool KernelRunner::begin(std::int64_t sequence, std::int64_t tokens) {
   const bool has_room = sequences_.begin(sequence, tokens);
-  if (options_.cache_tokens > 0) memory_->assign(sequence, sequences_[sequence].blocks);
+  assign_blocks(sequence);
   return has_room;
 }
 
 void KernelRunner::end(std::int64_t sequence) {
   sequences_.end(sequence);
-  if (options_.cache_tokens > 0) memory_->assign(sequence, {});
+  assign_blocks(sequence);
+}
+
+// On the rank that has the sequence.
+void KernelRunner::assign_blocks(std::int64_t sequence) {
+  if (options_.cache_tokens == 0) return;
+  const Range own =
+      divides_sequences() ? rank_range(share_, sequences_.count()) : Range{0, sequences_.count()};
+  if (sequence >= own.first && sequence < own.first + own.count)
+    memory_->assign(sequence - own.first, sequences_[sequence].blocks);
 }
 
 // What the kernels stored of tokens that go is written over by those that come in their place.
@@ -193,10 +247,12 @@ std::vector<StepPlan> KernelRunner::plan_ranks(const NewText& text,
 }
 
 void KernelRunner::synchronize() {
+  const auto begin = std::chrono::steady_clock::now();
   if (comm_ != nullptr)
     comm_->synchronize(stream_);
   else
     stream_.synchronize();
+  waited_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 const KernelStep& KernelRunner::step_for(const StepTokens& tokens) {
@@ -231,39 +287,50 @@ void* KernelRunner::workspace(std::size_t bytes) {
   return workspace_->get();
 }
 
-void KernelRunner::run_step(const std::vector<StepPlan>& plans) {
-  synchronize();  // no kernel reads the inputs of the last step any more
-  const StepPlan& plan = plans[own_plan()];
-  memory_->upload_tables();
-  at_->inputs.buffer().upload(std::as_bytes(std::span(plan.inputs)));
-  StepTokens step_tokens = {.own = plan.count};
-  std::int64_t longest = 0;  // of all ranks, which record a graph together or not
-  for (const StepPlan& each : plans) {
-    longest = std::max(longest, each.longest);
-    if (divides_sequences()) step_tokens.of_ranks.push_back(each.count);
+// Stages are told of tokens that there are.
+StepKey KernelRunner::key_of(const std::vector<StepPlan>& plans) const {
+  const auto filled = [&](std::int64_t count) {
+    return stage_sink() ? count : filled_up(count, at_->positions.count());
+  };
+  StepKey key = {.tokens = {.own = filled(plans[own_plan()].count)}};
+  for (const StepPlan& each : plans) {  // of all ranks, which record a graph together or not
+    key.longest = std::max(key.longest, longest_filled_up(each.longest));
+    if (divides_sequences()) key.tokens.of_ranks.push_back(filled(each.count));
   }
-  std::optional<StageTap> tap;
-  if (stage_sink()) tap.emplace(device_, stage_sink(), plan.tokens);
-  launch_step({step_tokens, longest}, {.model = model_,
-                                       .memory = *memory_,
-                                       .at = *at_,
-                                       .longest = longest,
-                                       .tap = tap ? &*tap : nullptr,
-                                       .stream = stream_.handle()});
+  return key;
 }
 
-// Steps of decoding differ in the content of Activations::inputs alone: the second one of a size is
-// recorded, and later ones are one launch.
+void KernelRunner::run_step(const std::vector<StepPlan>& plans, StepKey key) {
+  const StepPlan& plan = plans[own_plan()];
+  memory_->upload_tables();
+  std::vector<std::int32_t> inputs = plan.inputs;
+  inputs.insert(inputs.end(), static_cast<std::size_t>(key.tokens.own - plan.count), -1);
+  at_->inputs.buffer().upload(std::as_bytes(std::span(inputs)));
+  std::optional<StageTap> tap;
+  if (stage_sink()) tap.emplace(device_, stage_sink(), plan.tokens);
+  launch_step(key, {.model = model_,
+                    .memory = *memory_,
+                    .at = *at_,
+                    .longest = key.longest,
+                    .tap = tap ? &*tap : nullptr,
+                    .stream = stream_.handle()});
+}
+
+// Steps of one key differ in the content of inputs alone: the second one is recorded, and later
+// ones are one launch.
 void KernelRunner::launch_step(const StepKey& key, const StepContext& context) {
   const KernelStep& step = step_for(key.tokens);
-  void* const memory = workspace(step.workspace_bytes());
+  const bool draws = !key.draw.empty();
+  void* const memory =
+      workspace(std::max(step.workspace_bytes(), draws ? sampler_->workspace_bytes(key.draw) : 0));
   const auto run = [&] {
     if (key.is_draft)
       step.run_draft(context, memory);
     else
       step.run(context, memory);
+    if (draws) sampler_->run(key.draw, at_->normed, memory, stream_.handle());
   };
-  if (context.longest > kDecodeTokens || context.tap != nullptr) return run();
+  if (context.tap != nullptr) return run();
   const auto [found, is_first] = graphs_.try_emplace(key);
   if (is_first) return run();
   std::optional<Graph>& graph = found->second;
@@ -328,95 +395,228 @@ void KernelRunner::emit_logits(const NewTokens& owner, std::int64_t row,
                 .values = values});
 }
 
-Logits KernelRunner::run(std::span<const std::vector<std::int32_t>> tokens,
-                         std::span<const std::int64_t> logit_rows) {
-  require(!stage_sink() || !divides_sequences(), ErrorKind::kUnsupported,
-          "model: ranks that divide the experts do not tell stages; use one rank, or tensor "
-          "parallel ones");
-  sequences_.check_run(tokens, logit_rows);
-  const NewText text = {tokens, logit_rows};
-  if (comm_ == nullptr) return run_steps(text);
+// Other ranks hear of what `call` throws.
+template <class Call>
+auto KernelRunner::tell_of_failure(const Call& call) {
+  if (comm_ == nullptr) return call();
   try {
-    return run_steps(text);
+    return call();
   } catch (const std::exception& error) {
     comm_->tell_failure(error.what());
     throw;
   }
 }
 
-Logits KernelRunner::run_steps(const NewText& text) {
-  const std::span<const std::vector<std::int32_t>> tokens = text.tokens;
-  std::vector<std::int64_t> done(tokens.size(), 0);
-  // Rows of a sequence begin behind those of the ones before.
-  std::vector<std::int64_t> next_row(tokens.size(), 0);
-  std::exclusive_scan(text.logit_rows.begin(), text.logit_rows.end(), next_row.begin(),
-                      std::int64_t{0});
-  const std::int64_t num_rows =
-      std::accumulate(text.logit_rows.begin(), text.logit_rows.end(), std::int64_t{0});
+Logits KernelRunner::run(std::span<const std::vector<std::int32_t>> tokens,
+                         std::span<const std::int64_t> logit_rows) {
+  require(!stage_sink() || !divides_sequences(), ErrorKind::kUnsupported,
+          "model: ranks that divide the experts do not tell stages; use one rank, or tensor "
+          "parallel ones");
+  sequences_.check_run(tokens, logit_rows);
+  return tell_of_failure([&] { return run_steps({tokens, logit_rows}); });
+}
+
+// step(plans): of so many tokens as there is room for, one after the other.
+template <class Step>
+void KernelRunner::for_each_step(const NewText& text, const Step& step) {
+  std::vector<std::int64_t> done(text.tokens.size(), 0);
   std::int64_t steps = 0;
-  const std::int64_t vocab = config().vocab, width = logits_width();
-  Logits result = {.vocab = vocab, .values = {}};
-  result.values.resize(static_cast<std::size_t>(num_rows * vocab));
   const auto is_done = [&] {
-    for (std::size_t s = 0; s < tokens.size(); ++s)
-      if (done[s] < static_cast<std::int64_t>(tokens[s].size())) return false;
+    for (std::size_t s = 0; s < text.tokens.size(); ++s)
+      if (done[s] < std::ssize(text.tokens[s])) return false;
     return true;
   };
   while (!is_done()) {
     const std::vector<StepPlan> plans = plan_ranks(text, done);
-    run_step(plans);
+    synchronize();  // no kernel reads the inputs of the last step any more
     last_.reset();
-    if (++steps == 1) last_ = plans[own_plan()];
+    step(plans);
+    if (++steps == 1) last_ = plans;
+  }
+  if (steps > 1) last_.reset();
+  sequences_.append(text.tokens);
+}
+
+// Where the rows of each sequence begin in a result: behind those of the ones before.
+std::vector<std::int64_t> first_rows(std::span<const std::int64_t> logit_rows) {
+  std::vector<std::int64_t> first(logit_rows.size(), 0);
+  std::exclusive_scan(logit_rows.begin(), logit_rows.end(), first.begin(), std::int64_t{0});
+  return first;
+}
+
+const NewTokens& owner_of(const StepPlan& plan, std::int64_t row) {
+  return *std::ranges::find_if(plan.tokens, [&](const NewTokens& t) {
+    return row >= t.first_row && row < t.first_row + t.count;
+  });
+}
+
+Logits KernelRunner::run_steps(const NewText& text) {
+  std::vector<std::int64_t> next_row = first_rows(text.logit_rows);
+  const std::int64_t num_rows =
+      std::accumulate(text.logit_rows.begin(), text.logit_rows.end(), std::int64_t{0});
+  const std::int64_t vocab = config().vocab, width = logits_width();
+  Logits result = {.vocab = vocab, .values = {}};
+  result.values.resize(static_cast<std::size_t>(num_rows * vocab));
+  for_each_step(text, [&](const std::vector<StepPlan>& plans) {
+    run_step(plans, key_of(plans));
     auto first = logits(plans).begin();
     for (const StepPlan& plan : plans) {
       for (const std::int64_t row : plan.logit_rows) {
-        const auto owner = std::ranges::find_if(plan.tokens, [&](const NewTokens& t) {
-          return row >= t.first_row && row < t.first_row + t.count;
-        });
-        const std::int64_t at = next_row[static_cast<std::size_t>(owner->sequence)]++ * vocab;
+        const NewTokens& owner = owner_of(plan, row);
+        const std::int64_t at = next_row[static_cast<std::size_t>(owner.sequence)]++ * vocab;
         const auto to = std::span(result.values)
                             .subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(vocab));
         std::copy_n(first, vocab, to.begin());
         first += width;
-        emit_logits(*owner, row, to);
+        emit_logits(owner, row, to);
+      }
+    }
+  });
+  return result;
+}
+
+// Rows that draw, filled up; none if no rank draws.
+DrawShape KernelRunner::draw_shape(const StepKey& key, const std::vector<StepPlan>& plans) const {
+  DrawShape shape;
+  std::int64_t all = 0;
+  for (std::size_t rank = 0; rank < plans.size(); ++rank) {
+    const std::int64_t tokens = divides_sequences() ? key.tokens.of_ranks[rank] : key.tokens.own;
+    const std::int64_t rows = plans[rank].num_logit_rows();
+    shape.push_back({.tokens = tokens, .rows = filled_up(rows, tokens)});
+    all += rows;
+  }
+  return all > 0 ? shape : DrawShape{};
+}
+
+std::vector<DrawnRow> KernelRunner::drawn_rows(const StepPlan& plan,
+                                               std::span<const DrawnRows> rows) const {
+  std::vector<DrawnRow> drawn;
+  for (const std::int64_t row : plan.logit_rows) {
+    const NewTokens& owner = owner_of(plan, row);
+    drawn.push_back({.row = row,
+                     .position = owner.start + row - owner.first_row + 1,
+                     .how = rows[static_cast<std::size_t>(owner.sequence)]});
+  }
+  return drawn;
+}
+
+// In the order of the plans' rows.
+std::vector<std::int32_t> KernelRunner::drawn_ids(const DrawShape& draw,
+                                                  const std::vector<StepPlan>& plans) {
+  if (draw.empty()) return {};
+  std::vector<std::vector<std::int64_t>> rows;
+  for (const StepPlan& plan : plans) rows.push_back(plan.logit_rows);
+  synchronize();
+  return sampler_->ids(draw, rows);
+}
+
+std::vector<std::int32_t> KernelRunner::run_and_draw(
+    std::span<const std::vector<std::int32_t>> tokens, std::span<const DrawnRows> rows) {
+  std::vector<std::int64_t> counts;
+  for (const DrawnRows& of_sequence : rows) {
+    require(of_sequence.rows <= kDecodeTokens, ErrorKind::kInvalidArgument,
+            "model: draws after {} tokens of a sequence; expected at most {} in a run",
+            of_sequence.rows, kDecodeTokens);
+    counts.push_back(of_sequence.rows);
+  }
+  sequences_.check_run(tokens, counts);
+  std::vector<std::int64_t> next_row = first_rows(counts);
+  std::vector<std::int32_t> result(
+      static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0})));
+  return tell_of_failure([&] {
+    for_each_step({tokens, counts}, [&](const std::vector<StepPlan>& plans) {
+      StepKey key = key_of(plans);
+      key.draw = draw_shape(key, plans);
+      if (!key.draw.empty()) sampler_->upload(key.draw, drawn_rows(plans[own_plan()], rows));
+      run_step(plans, key);
+      const std::vector<std::int32_t> ids = drawn_ids(key.draw, plans);
+      auto next = ids.begin();
+      for (const StepPlan& plan : plans)
+        for (const std::int64_t row : plan.logit_rows)
+          result[static_cast<std::size_t>(
+              next_row[static_cast<std::size_t>(owner_of(plan, row).sequence)]++)] = *next++;
+    });
+    return result;
+  });
+}
+
+// The last step again, of the tokens that stayed, with the rows that are wanted; ids: what follows
+// each token of this rank's.
+std::vector<StepPlan> KernelRunner::plan_draft(std::span<const std::vector<std::int32_t>> next,
+                                               std::span<const std::int64_t> rows,
+                                               std::vector<std::int32_t>& ids) {
+  sequences_.check_draft(next, rows);
+  require(last_.has_value(), ErrorKind::kInvalidArgument,
+          "model: draft() after a run() of several steps; expected at most {} tokens in that",
+          at_->positions.count());
+  std::vector<StepPlan> plans = *last_;
+  for (std::size_t rank = 0; rank < plans.size(); ++rank) {
+    StepPlan& plan = plans[rank];
+    plan.logit_rows.clear();
+    const bool is_own = rank == own_plan();
+    if (is_own) ids.assign(static_cast<std::size_t>(plan.count), -1);
+    for (const NewTokens& owner : plan.tokens) {
+      const auto& list = next[static_cast<std::size_t>(owner.sequence)];
+      const std::int64_t count = std::ssize(list);
+      for (std::int64_t k = 0; k < count; ++k) {
+        const std::int64_t row = owner.first_row + k;
+        if (is_own && owner.start + k > 0)
+          ids[static_cast<std::size_t>(row)] = list[static_cast<std::size_t>(k)];
+        if (k >= count - rows[static_cast<std::size_t>(owner.sequence)])
+          plan.logit_rows.push_back(row);
       }
     }
   }
-  sequences_.append(tokens);
-  return result;
+  return plans;
+}
+
+void KernelRunner::run_draft(const std::vector<StepPlan>& plans, std::vector<std::int32_t> ids,
+                             const DrawShape& draw) {
+  StepKey key = key_of(plans);
+  key.is_draft = true;
+  key.draw = draw;
+  ids.resize(static_cast<std::size_t>(key.tokens.own), -1);
+  at_->draft_ids.buffer().upload(std::as_bytes(std::span(ids)));
+  launch_step(key, {.model = model_,
+                    .memory = *memory_,
+                    .at = *at_,
+                    .longest = key.longest,
+                    .stream = stream_.handle()});
 }
 
 Logits KernelRunner::draft(std::span<const std::vector<std::int32_t>> next,
                            std::span<const std::int64_t> logit_rows) {
   if (!options_.has_draft) return Runner::draft(next, logit_rows);
-  sequences_.check_draft(next, logit_rows);
-  require(last_.has_value(), ErrorKind::kInvalidArgument,
-          "model: draft() after a run() of several steps; expected at most {} tokens in that",
-          at_->positions.count());
-  StepPlan plan = *last_;
-  plan.logit_rows.clear();
-  std::vector<std::int32_t> ids(static_cast<std::size_t>(plan.count), -1);
-  for (const NewTokens& owner : plan.tokens) {
-    const auto& list = next[static_cast<std::size_t>(owner.sequence)];
-    const std::int64_t count = std::ssize(list);
-    for (std::int64_t k = 0; k < count; ++k) {
-      const std::int64_t row = owner.first_row + k;
-      if (owner.start + k > 0)
-        ids[static_cast<std::size_t>(row)] = list[static_cast<std::size_t>(k)];
-      if (k >= count - logit_rows[static_cast<std::size_t>(owner.sequence)])
-        plan.logit_rows.push_back(row);
-    }
-  }
-  synchronize();
-  at_->draft_ids.buffer().upload(std::as_bytes(std::span(ids)));
-  launch_step({{.own = plan.count}, plan.longest, true}, {.model = model_,
-                                                          .memory = *memory_,
-                                                          .at = *at_,
-                                                          .longest = plan.longest,
-                                                          .stream = stream_.handle()});
-  std::vector<double> values = head_rows(logits({plan}));
+  std::vector<std::int32_t> ids;
+  const std::vector<StepPlan> plans = plan_draft(next, logit_rows, ids);
+  std::vector<double> values = tell_of_failure([&] {
+    synchronize();
+    run_draft(plans, std::move(ids), {});
+    return head_rows(logits(plans));
+  });
   sequences_.append_drafted(next);
   return {.vocab = config().vocab, .values = std::move(values)};
+}
+
+std::vector<std::int32_t> KernelRunner::draft_and_draw(
+    std::span<const std::vector<std::int32_t>> next, std::span<const std::int64_t> rows) {
+  if (!options_.has_draft) return Runner::draft_and_draw(next, rows);
+  for (const std::int64_t of_sequence : rows)
+    require(of_sequence <= kDecodeTokens, ErrorKind::kInvalidArgument,
+            "model: draws after {} drafts of a sequence; expected at most {} in a call",
+            of_sequence, kDecodeTokens);
+  std::vector<std::int32_t> ids;
+  const std::vector<StepPlan> plans = plan_draft(next, rows, ids);
+  const std::vector<DrawnRows> greedy(next.size());
+  std::vector<std::int32_t> drawn = tell_of_failure([&] {
+    synchronize();
+    const DrawShape draw = draw_shape(key_of(plans), plans);
+    if (!draw.empty()) sampler_->upload(draw, drawn_rows(plans[own_plan()], greedy));
+    run_draft(plans, std::move(ids), draw);
+    return drawn_ids(draw, plans);
+  });
+  sequences_.append_drafted(next);
+  return drawn;
 }
 
 // Of each row the logits, without what the head has been filled up with.
@@ -445,8 +645,6 @@ std::unique_ptr<Runner> make_kernel_runner(const Device& device,
           "model: has_draft, but {} has no draft layer; expected a checkpoint with mtp.0, opened "
           "with WeightsOptions::has_drafts",
           weights->source());
-  require(!options.has_draft || comm == nullptr, ErrorKind::kUnsupported,
-          "model: the draft layer runs on one rank; leave drafts or the other ranks out");
   const Share& share = weights->share();
   const std::int64_t rank = comm == nullptr ? 0 : comm->rank();
   const std::int64_t world = comm == nullptr ? 1 : comm->size();

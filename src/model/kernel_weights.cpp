@@ -150,8 +150,9 @@ LayerArrays::LayerArrays(const Device& device, const Config& config, LayerKind l
     router_table.emplace(device, std::span<const std::int32_t>(w.ffn.tid2eid));
 }
 
-DraftArrays::DraftArrays(const Device& device, const Config& config, const DraftWeights& w)
-    : layer(device, config, LayerKind::kWindow, w.layer),
+DraftArrays::DraftArrays(const Device& device, const Config& config, const DraftWeights& w,
+                         bool has_shared_apart)
+    : layer(device, config, LayerKind::kWindow, w.layer, has_shared_apart),
       e_proj(device, {all_rows(w.e_proj)}),
       h_proj(device, {all_rows(w.h_proj)}),
       enorm(to_bf16_array(device, w.enorm)),
@@ -177,7 +178,7 @@ ModelArrays::ModelArrays(const Device& device, const Weights& weights, const Loa
       throw Error(error.kind(), fmt::format("{}: layer {}: {}", weights.source(), i, error.what()));
     }
   }
-  if (has_draft) drafts.emplace_back(device, config, weights.drafts[0]);
+  if (has_draft) drafts.emplace_back(device, config, weights.drafts[0], has_shared_apart);
   if (on_load) on_load(config.num_layers());
 }
 

@@ -83,7 +83,9 @@ struct LayerArrays {
 
 /// A draft layer and what leads to it and away from it; embedding and head are the model's.
 struct DraftArrays {
-  DraftArrays(const Device& device, const Config& config, const DraftWeights& weights);
+  /// `has_shared_apart`: as LayerArrays.
+  DraftArrays(const Device& device, const Config& config, const DraftWeights& weights,
+              bool has_shared_apart = false);
 
   LayerArrays layer;
   Projection e_proj, h_proj;

@@ -33,8 +33,8 @@ struct RunnerOptions {
   std::optional<KvFormat> kv = KvFormat::kFp8;
   IndexFormat index = IndexFormat::kMxfp4;  ///< not read if kv is nothing
   std::int64_t max_tokens = 4096;           ///< of a sequence, prompt and continuation together
-  /// Of all sequences: what the compressed caches have pages for, which begin() hands out. 0:
-  /// max_tokens for each, handed out by start().
+  /// Of all sequences (of a rank's, where ranks divide them): what the compressed caches have pages
+  /// for, which begin() hands out. 0: max_tokens for each, handed out by start().
   std::int64_t cache_tokens = 0;
   /// The most of one step of kernels, up to kMostStepTokens. Rings of window rows grow with it.
   std::int64_t step_tokens = 256;
@@ -78,12 +78,32 @@ struct Logits {
   }
 };
 
+/// How tokens are drawn from logits: tilewright/sample.h.
+struct SamplerOptions {
+  double temperature = 0;  ///< 0: the largest logit; the lowest token of equal ones
+  std::int64_t top_k = 0;  ///< only so many of the likeliest tokens; 0: all
+  double top_p = 1;        ///< of these the likeliest whose probabilities reach this sum
+  double min_p = 0;        ///< none that is so much less likely than the likeliest
+  std::uint64_t seed = 0;
+};
+
+/// What follows the last new tokens of a sequence: drawn, and with which noise. The noise of a
+/// token depends on the seed, on `sequence` and on the token's position alone.
+struct DrawnRows {
+  std::int64_t rows = 0;  ///< after so many of the last new tokens
+  SamplerOptions sampler = {};
+  std::uint64_t sequence = 0;  ///< makes sequences with one seed differ
+};
+
 /// What a runner has room for, in tokens.
 struct RunnerLimits {
   std::int64_t max_tokens = 0;    ///< of a sequence
-  std::int64_t cache_tokens = 0;  ///< of all sequences; 0: max_tokens of each
-  std::int64_t step_tokens = 0;   ///< of all sequences in one step
+  std::int64_t cache_tokens = 0;  ///< of all sequences of a group; 0: max_tokens of each
+  std::int64_t step_tokens = 0;   ///< of all sequences of a group in one step
   bool has_draft = false;         ///< draft() may be called
+  /// Ranks that divide the sequences, in their order (rank_range()): each has its own caches and
+  /// steps. One group where they are not divided.
+  std::int64_t groups = 1;
 };
 
 /// A model with the memory of some sequences.
@@ -143,6 +163,19 @@ class Runner {
   ///          before, if more follow than came, or if run() took several steps
   virtual Logits draft(std::span<const std::vector<std::int32_t>> next,
                        std::span<const std::int64_t> logit_rows);
+  /// Whether tokens can be drawn where the logits are, without these going to the host.
+  virtual bool can_draw() const { return false; }
+  /// run(), then draws a token after each of the rows that are named. In the order of the logits;
+  /// -1 where no logit is finite.
+  /// Errors   Unsupported unless can_draw(); as run()
+  virtual std::vector<std::int32_t> run_and_draw(std::span<const std::vector<std::int32_t>> tokens,
+                                                 std::span<const DrawnRows> rows);
+  /// draft(), and of the rows the likeliest token each.
+  /// Errors   Unsupported unless can_draw(); as draft()
+  virtual std::vector<std::int32_t> draft_and_draw(std::span<const std::vector<std::int32_t>> next,
+                                                   std::span<const std::int64_t> rows);
+  /// Seconds that calls have waited for the device; of a runner without one 0.
+  virtual double waited_s() const { return 0; }
   /// run() with the logits that `rows` names.
   Logits forward(std::span<const std::vector<std::int32_t>> tokens, LogitRows rows);
 

@@ -2,6 +2,7 @@
 
 #include "comm/thread_group.h"
 
+#include <type_traits>
 #include <utility>
 
 namespace tilewright::model {
@@ -41,15 +42,34 @@ class RankedRunner final : public Runner {
   Logits run(std::span<const std::vector<std::int32_t>> tokens,
              std::span<const std::int64_t> logit_rows) override {
     runners_[0]->set_stage_sink(stage_sink());
-    Logits logits;
-    group_.run([&](int rank) {
-      Logits of_rank = runners_[comm::rank_idx(rank)]->run(tokens, logit_rows);
-      if (rank == 0) logits = std::move(of_rank);
-    });
-    return logits;
+    return on_all([&](Runner& runner) { return runner.run(tokens, logit_rows); });
+  }
+  Logits draft(std::span<const std::vector<std::int32_t>> next,
+               std::span<const std::int64_t> logit_rows) override {
+    return on_all([&](Runner& runner) { return runner.draft(next, logit_rows); });
+  }
+  bool can_draw() const override { return runners_[0]->can_draw(); }
+  std::vector<std::int32_t> run_and_draw(std::span<const std::vector<std::int32_t>> tokens,
+                                         std::span<const DrawnRows> rows) override {
+    return on_all([&](Runner& runner) { return runner.run_and_draw(tokens, rows); });
+  }
+  std::vector<std::int32_t> draft_and_draw(std::span<const std::vector<std::int32_t>> next,
+                                           std::span<const std::int64_t> rows) override {
+    return on_all([&](Runner& runner) { return runner.draft_and_draw(next, rows); });
   }
 
  private:
+  // What rank 0 gives.
+  template <class Call>
+  std::invoke_result_t<Call, Runner&> on_all(const Call& call) {
+    std::invoke_result_t<Call, Runner&> first;
+    group_.run([&](int rank) {
+      auto of_rank = call(*runners_[comm::rank_idx(rank)]);
+      if (rank == 0) first = std::move(of_rank);
+    });
+    return first;
+  }
+
   comm::ThreadGroup group_;
   std::vector<std::unique_ptr<Runner>> runners_;
 };

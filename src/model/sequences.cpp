@@ -17,12 +17,13 @@ std::int64_t blocks_for(std::int64_t tokens) {
 
 }  // namespace
 
-Sequences::Sequences(const Config& config, const RunnerOptions& options)
+Sequences::Sequences(const Config& config, const RunnerOptions& options, std::int64_t groups)
     : config_(config),
       limits_{.max_tokens = std::min(options.max_tokens, config.max_positions),
               .cache_tokens = blocks_for(options.cache_tokens) * kCacheBlock,
               .step_tokens = options.step_tokens,
-              .has_draft = options.has_draft} {
+              .has_draft = options.has_draft,
+              .groups = groups} {
   require(options.max_tokens >= 1 && options.cache_tokens >= 0, kBadCall,
           "model: max_tokens = {}, cache_tokens = {}; expected at least 1 and at least 0",
           options.max_tokens, options.cache_tokens);
@@ -36,9 +37,16 @@ void Sequences::start(std::int64_t num_sequences) {
   const bool has_blocks = limits_.cache_tokens > 0;
   states_.assign(static_cast<std::size_t>(num_sequences),
                  {.room = has_blocks ? 0 : limits_.max_tokens});
-  free_.clear();
+  std::vector<std::int32_t> blocks;
   for (std::int64_t b = limits_.cache_tokens / kCacheBlock; b > 0; --b)
-    free_.push_back(static_cast<std::int32_t>(b - 1));
+    blocks.push_back(static_cast<std::int32_t>(b - 1));
+  free_.assign(static_cast<std::size_t>(limits_.groups), blocks);
+}
+
+std::vector<std::int32_t>& Sequences::free_of(std::int64_t sequence) {
+  std::int64_t group = limits_.groups - 1;
+  while (rank_range({.rank = group, .world = limits_.groups}, count()).first > sequence) --group;
+  return free_[static_cast<std::size_t>(group)];
 }
 
 bool Sequences::begin(std::int64_t sequence, std::int64_t tokens) {
@@ -55,9 +63,10 @@ bool Sequences::begin(std::int64_t sequence, std::int64_t tokens) {
   SequenceState& state = states_[static_cast<std::size_t>(sequence)];
   if (limits_.cache_tokens > 0) {
     const std::int64_t blocks = blocks_for(tokens);
-    if (blocks > static_cast<std::int64_t>(free_.size())) return false;
-    state.blocks.assign(free_.rbegin(), free_.rbegin() + blocks);
-    free_.resize(free_.size() - static_cast<std::size_t>(blocks));
+    std::vector<std::int32_t>& free = free_of(sequence);
+    if (blocks > std::ssize(free)) return false;
+    state.blocks.assign(free.rbegin(), free.rbegin() + blocks);
+    free.resize(free.size() - static_cast<std::size_t>(blocks));
   }
   state.room = tokens;
   return true;
@@ -66,7 +75,8 @@ bool Sequences::begin(std::int64_t sequence, std::int64_t tokens) {
 void Sequences::end(std::int64_t sequence) {
   check("end", sequence);
   SequenceState& state = states_[static_cast<std::size_t>(sequence)];
-  free_.insert(free_.end(), state.blocks.rbegin(), state.blocks.rend());
+  std::vector<std::int32_t>& free = free_of(sequence);
+  free.insert(free.end(), state.blocks.rbegin(), state.blocks.rend());
   state = {};
 }
 

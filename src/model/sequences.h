@@ -48,7 +48,8 @@ struct StepPlan {
 /// all runners have one.
 class Sequences {
  public:
-  Sequences(const Config& config, const RunnerOptions& options);
+  /// `groups`: ranks that divide the sequences, each with a pool of its own.
+  Sequences(const Config& config, const RunnerOptions& options, std::int64_t groups = 1);
 
   RunnerLimits limits() const noexcept { return limits_; }
   std::int64_t count() const noexcept { return static_cast<std::int64_t>(states_.size()); }
@@ -85,7 +86,8 @@ class Sequences {
   const Config& config_;
   RunnerLimits limits_;
   std::vector<SequenceState> states_;
-  std::vector<std::int32_t> free_;  // blocks, the next one last
+  std::vector<std::int32_t>& free_of(std::int64_t sequence);
+  std::vector<std::vector<std::int32_t>> free_;  // blocks of each group, the next one last
 };
 
 }  // namespace tilewright::model

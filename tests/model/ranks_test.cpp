@@ -135,6 +135,65 @@ TEST_P(RanksTest, SyntheticWeightsAreDivided) {
   }
 }
 
+// Passes everything on, but for what draws on the device: so the host draws from the logits.
+class HostDraws : public Runner {
+ public:
+  explicit HostDraws(Runner& runner) : runner_(runner) {}
+  const Config& config() const override { return runner_.config(); }
+  std::string description() const override { return runner_.description(); }
+  RunnerLimits limits() const override { return runner_.limits(); }
+  void start(std::int64_t count) override { runner_.start(count); }
+  bool begin(std::int64_t sequence, std::int64_t tokens) override {
+    return runner_.begin(sequence, tokens);
+  }
+  void end(std::int64_t sequence) override { runner_.end(sequence); }
+  void take_back(std::int64_t sequence, std::int64_t tokens) override {
+    runner_.take_back(sequence, tokens);
+  }
+  Logits run(std::span<const std::vector<std::int32_t>> tokens,
+             std::span<const std::int64_t> rows) override {
+    return runner_.run(tokens, rows);
+  }
+  Logits draft(std::span<const std::vector<std::int32_t>> next,
+               std::span<const std::int64_t> rows) override {
+    return runner_.draft(next, rows);
+  }
+
+ private:
+  Runner& runner_;
+};
+
+// Batches with a pool for each rank, drafts and samplers: the texts of one rank, whether the ranks
+// draw or the host does. Every token has all experts, so that last bits of sums decide nothing.
+TEST_P(RanksTest, BatchesGetTheTextsOfOneRank) {
+  const RandomCheckpoint checkpoint({.heads = 4, .vocab = 48, .ratios = {4}, .drafts = 1});
+  const auto open = [&](const Share& share) {
+    return std::make_shared<const Weights>(checkpoint.folder(),
+                                           WeightsOptions{.share = share, .has_drafts = true});
+  };
+  const RunnerOptions options = {
+      .max_tokens = 32, .cache_tokens = 2 * kCacheBlock, .has_draft = true};
+  const auto texts = [](Runner& runner) {
+    const GenerateOptions how = {.sampler = {.temperature = 1, .top_p = 0.9, .seed = 5},
+                                 .max_tokens = 3,
+                                 .ends = {},
+                                 .sequences = 2,
+                                 .has_draft = true};
+    const Tokens prompts = {some_text(0, 5), some_text(40, 3), some_text(70, 2)};
+    return generate(runner, prompts, how).tokens;
+  };
+  const auto one = make_kernel_runner(*device_, open({}), options);
+  const auto want = texts(*one);
+  for (const Scheme scheme : {Scheme::kExpertParallel, Scheme::kTensorParallel}) {
+    const auto ranks =
+        make_ranked_runner(*device_, {open({scheme, 0, 2}), open({scheme, 1, 2})}, options);
+    EXPECT_EQ(ranks->limits().groups, scheme == Scheme::kExpertParallel ? 2 : 1);
+    EXPECT_EQ(texts(*ranks), want) << to_string(scheme);
+    HostDraws on_host(*ranks);
+    EXPECT_EQ(texts(on_host), want) << to_string(scheme);
+  }
+}
+
 // Sums are in the order of the ranks: every rank has the same bits, and every run. Where experts
 // are divided and a token has two, these are the bits of one rank: the same two numbers are added.
 TEST_P(RanksTest, SameBits) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -18,13 +19,13 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 std::array<int, 4> counts(const SamplerOptions& options, const std::vector<double>& logits) {
   Sampler sampler(options);
   std::array<int, 4> result = {};
-  for (int i = 0; i < 4000; ++i) ++result[static_cast<std::size_t>(sampler.next(logits))];
+  for (int i = 0; i < 4000; ++i) ++result[static_cast<std::size_t>(sampler.draw(logits, i))];
   return result;
 }
 
 TEST(Sampler, GreedyTakesTheLowestOfTheBest) {
   Sampler sampler({});
-  EXPECT_EQ(sampler.next(std::vector<double>{1, 3, 3, kNan}), 1);
+  EXPECT_EQ(sampler.draw(std::vector<double>{1, 3, 3, kNan}, 0), 1);
 }
 
 TEST(Sampler, DrawsAsOftenAsProbabilitiesSay) {
@@ -59,12 +60,30 @@ TEST(Sampler, TopKComesBeforeTopP) {
   EXPECT_EQ(counts({.temperature = 1, .top_k = 9}, logits), counts({.temperature = 1}, logits));
 }
 
+TEST(Sampler, MinPKeepsThoseThatAreLikelyBesideTheLikeliest) {
+  const std::vector<double> logits = {std::log(1), std::log(2), std::log(5), kNan};
+  const auto two = counts({.temperature = 1, .min_p = 0.3}, logits);  // 2 / 5 and 1
+  EXPECT_EQ(two[0], 0);
+  EXPECT_NEAR(two[1], 4000 * 2 / 7.0, 126);
+}
+
+// A token depends on its position, not on what was drawn before.
+TEST(Sampler, PositionsAreIndependent) {
+  const std::vector<double> logits(64, 0.0);
+  const Sampler sampler({.temperature = 1, .seed = 3});
+  const std::int32_t first = sampler.draw(logits, 9);
+  std::set<std::int32_t> drawn;
+  for (int i = 0; i < 32; ++i) drawn.insert(sampler.draw(logits, i));
+  EXPECT_GT(drawn.size(), 16u);
+  EXPECT_EQ(sampler.draw(logits, 9), first);
+}
+
 TEST(Sampler, SeedsAndSequences) {
   const std::vector<double> logits(64, 0.0);
   const auto draw = [&](std::uint64_t seed, std::uint64_t sequence) {
     Sampler sampler({.temperature = 1, .seed = seed}, sequence);
     std::vector<int> tokens;
-    for (int i = 0; i < 8; ++i) tokens.push_back(sampler.next(logits));
+    for (int i = 0; i < 8; ++i) tokens.push_back(sampler.draw(logits, i));
     return tokens;
   };
   EXPECT_EQ(draw(1, 0), draw(1, 0));
@@ -76,9 +95,10 @@ TEST(Sampler, BadArguments) {
   EXPECT_THROW(Sampler({.temperature = -1}), Error);
   EXPECT_THROW(Sampler({.top_p = 0}), Error);
   EXPECT_THROW(Sampler({.top_k = -1}), Error);
+  EXPECT_THROW(Sampler({.min_p = 1.5}), Error);
   Sampler sampler({});
-  EXPECT_THROW(sampler.next(std::vector<double>{kNan, -kInfinity}), Error);
-  EXPECT_THROW(sampler.next(std::vector<double>{}), Error);
+  EXPECT_THROW(sampler.draw(std::vector<double>{kNan, -kInfinity}, 0), Error);
+  EXPECT_THROW(sampler.draw(std::vector<double>{}, 0), Error);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "model/float64/reference_runner.h"
-#include "model/trace.h"
+#include "model/float64/trace.h"
 #include "tests/base/scoped_folder.h"
 
 #include <filesystem>

@@ -296,6 +296,11 @@ void add_sampling_options(CLI::App& command, GenerateArgs& args) {
                   "draws among the likeliest tokens that make up this probability")
       ->type_name("P")
       ->capture_default_str();
+  command
+      .add_option("--min-p", args.options.sampler.min_p,
+                  "draws no token that is so much less likely than the likeliest")
+      ->type_name("P")
+      ->capture_default_str();
   command.add_option("--seed", args.options.sampler.seed, "of the draws")
       ->type_name("N")
       ->capture_default_str();

@@ -2,8 +2,8 @@
 
 #include "base/error.h"
 #include "model/float64/stage_check.h"
+#include "model/float64/trace.h"
 #include "model/text/generate.h"
-#include "model/trace.h"
 
 #include <algorithm>
 #include <cmath>
@@ -45,10 +45,10 @@ json compare_continuation(const model::Trace& trace, model::Runner& runner, mode
   const auto& expected = trace.continuation();
   const auto& margin = trace.continuation_margin();
   std::size_t same = 0, sure = 0;
-  model::Sampler sampler({});
+  const model::Sampler sampler({});
   while (sure < expected.size() && (sure >= margin.size() || margin[sure] > tolerance)) ++sure;
   for (; same < sure; ++same) {
-    const std::int32_t token = sampler.next(logits.row(0));
+    const std::int32_t token = sampler.draw(logits.row(0), static_cast<std::int64_t>(same));
     if (token != expected[same]) break;
     if (same + 1 == sure) continue;
     const std::vector<std::int32_t> next = {token};

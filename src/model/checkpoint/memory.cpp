@@ -128,6 +128,14 @@ std::int64_t layer_cache_bytes(const StepShape& shape, LayerKind kind) {
          tables * (page_bytes(shape, entries, kCsaPage) + key_bytes(shape, entries));
 }
 
+// Of KernelSampler: up to two rows of a sequence draw, and ranks that divide the head gather.
+std::int64_t sampler_memory(const StepShape& shape, std::int64_t local_vocab) {
+  const Config& c = shape.config;
+  const std::int64_t rows = std::min(shape.tokens, 2 * shape.sequences);
+  const std::int64_t gathered = local_vocab < c.vocab ? c.vocab : 0;
+  return rows * (4 * (local_vocab + gathered) + 2 * c.hidden);
+}
+
 // The arrays of Activations, of the runner's logits, and the largest workspace of an operator.
 std::int64_t step_memory(const Device& device, const StepShape& shape) {
   const Config& c = shape.config;
@@ -157,7 +165,7 @@ std::int64_t step_memory(const Device& device, const StepShape& shape) {
     most = std::max(most, named.plan.workspace_bytes);
   }
   return shape.tokens * bytes_of_token + gathered + rope +
-         static_cast<std::int64_t>(workspace + indexer);
+         sampler_memory(shape, local.vocab.count) + static_cast<std::int64_t>(workspace + indexer);
 }
 
 std::string counted(std::int64_t count, const char* what) {

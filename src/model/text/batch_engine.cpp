@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <utility>
 
 namespace tilewright::model {
@@ -35,6 +36,11 @@ BatchEngine::BatchEngine(Runner& runner, const BatchOptions& options)
   runner_.start(options.sequences);
   for (std::int64_t i = 0; i < options.sequences; ++i) runner_.end(i);
   sequences_.resize(static_cast<std::size_t>(options.sequences));
+  for (std::int64_t rank = 0; rank < limits_.groups; ++rank) {
+    const Range range = rank_range({.rank = rank, .world = limits_.groups}, options.sequences);
+    groups_.insert(groups_.end(), static_cast<std::size_t>(range.count),
+                   static_cast<std::size_t>(rank));
+  }
 }
 
 void BatchEngine::check(const BatchRequest& request) const {
@@ -94,12 +100,31 @@ void BatchEngine::free(std::size_t slot) {
   --num_running_;
 }
 
+// A sequence of the group with the fewest that run, of those that have room.
+std::optional<std::size_t> BatchEngine::find_slot(std::int64_t room) {
+  const auto num_groups = static_cast<std::size_t>(limits_.groups);
+  std::vector<std::int64_t> running(num_groups, 0);
+  std::vector<std::optional<std::size_t>> free(num_groups);
+  for (std::size_t slot = 0; slot < sequences_.size(); ++slot) {
+    if (!sequences_[slot].is_free())
+      ++running[group_of(slot)];
+    else if (!free[group_of(slot)])
+      free[group_of(slot)] = slot;
+  }
+  std::vector<std::size_t> order(num_groups);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t group) { return running[group]; });
+  for (const std::size_t group : order)
+    if (free[group] && runner_.begin(static_cast<std::int64_t>(*free[group]), room))
+      return free[group];
+  return std::nullopt;
+}
+
 void BatchEngine::admit() {
   while (!waiting_.empty()) {
-    const auto slot = std::ranges::find_if(sequences_, &Sequence::is_free);
-    if (slot == sequences_.end()) return;
-    if (!runner_.begin(slot - sequences_.begin(), waiting_.front().room)) return;
-    *slot = std::move(waiting_.front().sequence);
+    const std::optional<std::size_t> slot = find_slot(waiting_.front().room);
+    if (!slot) return;
+    sequences_[*slot] = std::move(waiting_.front().sequence);
     waiting_.pop_front();
     ++num_running_;
   }
@@ -117,10 +142,11 @@ std::vector<std::size_t> BatchEngine::in_order() const {
 // Those that decode go first: a long prompt does not keep them waiting.
 std::vector<std::vector<std::int32_t>> BatchEngine::next_tokens() const {
   std::vector<std::vector<std::int32_t>> tokens(sequences_.size());
-  std::int64_t room = options_.step_tokens;
+  std::vector<std::int64_t> rooms(static_cast<std::size_t>(limits_.groups), options_.step_tokens);
   const std::vector<std::size_t> slots = in_order();
   const auto give = [&](std::size_t slot, std::int64_t most) {
     const Sequence& sequence = sequences_[slot];
+    std::int64_t& room = rooms[group_of(slot)];
     const auto first = sequence.tokens.begin() + sequence.done;
     const std::int64_t count = std::min({room, most, sequence.tokens.end() - first});
     tokens[slot].assign(first, first + count);
@@ -129,6 +155,7 @@ std::vector<std::vector<std::int32_t>> BatchEngine::next_tokens() const {
   for (const std::size_t slot : slots)
     if (sequences_[slot].is_decoding()) give(slot, 1);
   for (const std::size_t slot : slots) {
+    std::int64_t& room = rooms[group_of(slot)];
     if (!sequences_[slot].guess || tokens[slot].empty() || room == 0) continue;
     tokens[slot].push_back(*sequences_[slot].guess);
     --room;
@@ -138,9 +165,48 @@ std::vector<std::vector<std::int32_t>> BatchEngine::next_tokens() const {
   return tokens;
 }
 
-void BatchEngine::take(Sequence& sequence, std::span<const double> logits, BatchEvent& event) {
+std::vector<std::int32_t> BatchEngine::draw(std::span<const std::vector<std::int32_t>> tokens,
+                                            std::span<const std::int64_t> rows) {
+  if (runner_.can_draw()) {
+    std::vector<DrawnRows> drawn;
+    for (std::size_t slot = 0; slot < tokens.size(); ++slot) {
+      const std::optional<Sampler>& sampler = sequences_[slot].sampler;
+      if (sampler)
+        drawn.push_back({rows[slot], sampler->options(), sampler->sequence()});
+      else
+        drawn.emplace_back();
+    }
+    std::vector<std::int32_t> ids = runner_.run_and_draw(tokens, drawn);
+    require(std::ranges::count(ids, -1) == 0, ErrorKind::kInvalidArgument,
+            "sampler: none of {} logits is finite, or the largest is infinite; expected numbers. "
+            "The model's arithmetic went wrong: compare its stages with --trace",
+            runner_.config().vocab);
+    return ids;
+  }
+  const Logits logits = runner_.run(tokens, rows);
+  std::vector<std::int32_t> ids;
+  for (std::size_t slot = 0; slot < tokens.size(); ++slot) {
+    const std::int64_t end = sequences_[slot].done + std::ssize(tokens[slot]);
+    for (std::int64_t position = end - rows[slot] + 1; position <= end; ++position)
+      ids.push_back(sequences_[slot].sampler->draw(logits.row(std::ssize(ids)), position));
+  }
+  return ids;
+}
+
+std::vector<std::int32_t> BatchEngine::draw_drafts(std::span<const std::vector<std::int32_t>> next,
+                                                   std::span<const std::int64_t> rows) {
+  if (runner_.can_draw()) return runner_.draft_and_draw(next, rows);
+  const Logits logits = runner_.draft(next, rows);
+  std::vector<std::int32_t> ids;
+  for (std::int64_t row = 0; row < logits.rows(); ++row) {
+    const auto of_row = logits.row(row);
+    ids.push_back(static_cast<std::int32_t>(std::ranges::max_element(of_row) - of_row.begin()));
+  }
+  return ids;
+}
+
+void BatchEngine::take(Sequence& sequence, std::int32_t token, BatchEvent& event) {
   if (std::ssize(sequence.tokens) < sequence.most_tokens) {
-    const std::int32_t token = sequence.sampler->next(logits);
     sequence.tokens.push_back(token);
     event.tokens.push_back(token);
     ++counts_.new_tokens;
@@ -165,24 +231,25 @@ std::vector<BatchEvent> BatchEngine::step() {
     before.push_back(sequence.done);
     rows.push_back(count >= left ? std::min(count, count - left + 1) : 0);
   }
-  const Logits logits = runner_.run(tokens, rows);
+  const std::vector<std::int32_t> drawn = draw(tokens, rows);
   std::vector<BatchEvent> events;
-  std::int64_t row = 0, new_tokens = 0;
+  std::size_t row = 0;
+  std::int64_t new_tokens = 0;
   for (std::size_t slot = 0; slot < tokens.size(); ++slot) {
     Sequence& sequence = sequences_[slot];
     const bool has_guess = rows[slot] == 2;
     sequence.done += std::ssize(tokens[slot]) - (has_guess ? 1 : 0);
     if (rows[slot] == 0) continue;
     BatchEvent& event = events.emplace_back(BatchEvent{.request = sequence.request});
-    take(sequence, logits.row(row), event);
+    take(sequence, drawn[row], event);
     if (has_guess) {
       const bool is_right = sequence.tokens.back() == tokens[slot].back();
       ++counts_.drafted;
       if (is_right) ++counts_.accepted, ++sequence.done;
-      if (is_right && !event.finish) take(sequence, logits.row(row + 1), event);
+      if (is_right && !event.finish) take(sequence, drawn[row + 1], event);
       if (!is_right) runner_.take_back(static_cast<std::int64_t>(slot), 1);
     }
-    row += rows[slot];
+    row += static_cast<std::size_t>(rows[slot]);
     new_tokens += std::ssize(event.tokens);
     if (event.finish) free(slot);
   }
@@ -213,14 +280,10 @@ void BatchEngine::draft(const std::vector<std::int64_t>& before) {
     is_needed = true;
   }
   if (!is_needed) return;
-  const Logits logits = runner_.draft(next, rows);
-  std::int64_t row = 0;
-  for (std::size_t slot = 0; slot < sequences_.size(); ++slot) {
-    if (rows[slot] == 0) continue;
-    const auto of_slot = logits.row(row++);
-    const auto best = std::ranges::max_element(of_slot);
-    sequences_[slot].guess = static_cast<std::int32_t>(best - of_slot.begin());
-  }
+  const std::vector<std::int32_t> guesses = draw_drafts(next, rows);
+  auto guess = guesses.begin();
+  for (std::size_t slot = 0; slot < sequences_.size(); ++slot)
+    if (rows[slot] > 0) sequences_[slot].guess = *guess++;
 }
 
 }  // namespace tilewright::model

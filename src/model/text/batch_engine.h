@@ -14,7 +14,8 @@ namespace tilewright::model {
 
 struct BatchOptions {
   std::int64_t sequences = 1;  ///< the most that run at the same time
-  /// The most tokens of a step, of all sequences; 0: as many as a step of the runner takes.
+  /// The most tokens of a step, of all sequences (of a rank's, where ranks divide them); 0: as many
+  /// as a step of the runner takes.
   std::int64_t step_tokens = 0;
   std::int64_t prefill_chunk = kMostStepTokens;  ///< prompt tokens of a sequence in one step
   /// Speculative decoding: the draft layer guesses a token, and the next step takes it along.
@@ -63,6 +64,9 @@ struct BatchCounts {
 ///     while (!engine.is_idle())
 ///       for (const BatchEvent& event : engine.step()) ...   // and add() whenever one comes
 ///
+/// Draws    on the device where the runner can: then ids alone come to the host
+/// Ranks    that divide the sequences fill a step each; the next request goes to the one with the
+///          fewest. All ranks have an engine of their own, make the same calls and get the same
 /// Drafts   a step with a guessed token gives logits after the last token and after the guess. The
 ///          sampler draws from the first as ever; if it draws the guess, it draws from the second,
 ///          too, else the guess is taken back. So tokens are those without drafts, whatever the
@@ -115,9 +119,16 @@ class BatchEngine {
 
   void check(const BatchRequest& request) const;
   void admit();
+  std::optional<std::size_t> find_slot(std::int64_t room);
+  std::size_t group_of(std::size_t slot) const { return groups_[slot]; }
   std::vector<std::size_t> in_order() const;
   std::vector<std::vector<std::int32_t>> next_tokens() const;
-  void take(Sequence& sequence, std::span<const double> logits, BatchEvent& event);
+  /// Tokens after the rows, of all sequences in order.
+  std::vector<std::int32_t> draw(std::span<const std::vector<std::int32_t>> tokens,
+                                 std::span<const std::int64_t> rows);
+  std::vector<std::int32_t> draw_drafts(std::span<const std::vector<std::int32_t>> next,
+                                        std::span<const std::int64_t> rows);
+  void take(Sequence& sequence, std::int32_t token, BatchEvent& event);
   void draft(const std::vector<std::int64_t>& before);
   void free(std::size_t slot);
 
@@ -126,6 +137,7 @@ class BatchEngine {
   RunnerLimits limits_;
   std::deque<Waiting> waiting_;
   std::vector<Sequence> sequences_;  // by the runner's number
+  std::vector<std::size_t> groups_;  // RunnerLimits::groups; likewise
   std::int64_t num_running_ = 0, next_request_ = 0;
   BatchCounts counts_;
 };

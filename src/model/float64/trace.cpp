@@ -1,4 +1,4 @@
-#include "model/trace.h"
+#include "model/float64/trace.h"
 
 #include "base/error.h"
 #include "base/quote.h"
@@ -16,7 +16,7 @@
 namespace tilewright::model {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNoBound = std::numeric_limits<double>::infinity();
 
 template <class T>
 std::vector<double> widen(const HostTensor& tensor) {
@@ -65,7 +65,7 @@ bool is_entry_stage(std::string_view name) {
 double difference(double a, double b) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
   const double d = std::abs(a - b);
-  return std::isfinite(d) ? d : kInfinity;
+  return std::isfinite(d) ? d : kNoBound;
 }
 
 // Entry and weight of a choice belong together, but their order is free: by id.
@@ -164,7 +164,7 @@ void Trace::compare_row(const Stage& stage, std::int64_t row, std::int64_t refer
   std::vector<double> actual(stage.values.begin() + row * own_cols,
                              stage.values.begin() + (row + 1) * own_cols);
   // Scores of entries that did not exist yet when this chunk ran.
-  if (stage.name == "idx_scores") actual.resize(static_cast<std::size_t>(cols), -kInfinity);
+  if (stage.name == "idx_scores") actual.resize(static_cast<std::size_t>(cols), -kNoBound);
   if (is_unordered(stage.name)) {
     std::ranges::sort(expected);
     std::ranges::sort(actual);
