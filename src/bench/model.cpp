@@ -4,6 +4,8 @@
 #include "bench/ladder.h"
 #include "bench/step_timer.h"
 #include "model/checkpoint/step_work.h"
+#include "model/kernel_runner.h"
+#include "model/text/steady_load.h"
 #include "report/time_summary.h"
 #include "verify/device_facts.h"
 
@@ -68,6 +70,73 @@ bool divides_heads(const model::Share& share) {
   return share.world > 1 && share.scheme == model::Scheme::kTensorParallel;
 }
 
+model::StepShape shape_of(const model::Weights& weights, const model::RunnerOptions& options) {
+  return {
+      .config = weights.config(),
+      .share = weights.share(),
+      .experts = number_format_from_string(weights.expert_format()).value_or(NumberFormat::kBf16),
+      .options = options};
+}
+
+// Of a prompt in steps of `chunk` tokens that has logits after its last one.
+double prompt_floor_us(const model::StepShape& shape, std::int64_t tokens, std::int64_t chunk) {
+  double us = 0;
+  for (std::int64_t done = 0; done < tokens; done += chunk) {
+    const std::int64_t count = std::min(chunk, tokens - done);
+    us += floor_us_of(step_work(
+        shape, {.tokens = count, .start = done, .logit_rows = done + count == tokens ? 1 : 0}));
+  }
+  return us;
+}
+
+// Of a request in the long run: its prompt alone, and its part of the steps that write.
+double request_floor_us(const model::StepShape& shape, const ServeSweep& serve,
+                        std::int64_t step_tokens) {
+  const double step_us = floor_us_of(step_work(
+      shape, {.sequences = serve.sequences, .tokens = 1, .start = serve.input + serve.output / 2}));
+  return prompt_floor_us(shape, serve.input, step_tokens) +
+         step_us * static_cast<double>(serve.output) / static_cast<double>(serve.sequences);
+}
+
+// A sample of the log. Every rank makes the same call.
+json serve(const Device& device, std::shared_ptr<const model::Weights> weights,
+           const std::shared_ptr<comm::Communicator>& comm, const ModelSweep& sweep) {
+  const ServeSweep& load = sweep.serve;
+  const double floor_us =
+      request_floor_us(shape_of(*weights, sweep.options), load, sweep.options.step_tokens);
+  const auto runner =
+      model::make_kernel_runner(device, std::move(weights), sweep.options, {}, comm);
+  model::SteadyLoad steady(
+      *runner, {.sequences = load.sequences, .input = load.input, .output = load.output});
+  steady.warm_up();
+  const model::LoadMark before = steady.mark();
+  const auto begin = std::chrono::steady_clock::now();
+  steady.run(load.requests);
+  const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin);
+  const model::LoadMark after = steady.mark();
+  const auto of_rank = [&](std::int64_t model::BatchCounts::*count) {
+    return (after.counts.*count - before.counts.*count) / runner->limits().groups;
+  };
+  const std::int64_t steps = after.counts.steps - before.counts.steps;
+  json sample = {{"phase", "serve"},
+                 {"sequences", load.sequences},
+                 {"input", load.input},
+                 {"output", load.output},
+                 {"step_tokens", sweep.options.step_tokens},
+                 {"requests", load.requests},
+                 {"prompt_tokens", of_rank(&model::BatchCounts::prompt_tokens)},
+                 {"new_tokens", of_rank(&model::BatchCounts::new_tokens)},
+                 {"steps", steps},
+                 {"floor_us", floor_us}};
+  if (device.is_simulated()) return sample;  // the host's times say nothing about a GPU
+  const double waited_s = after.waited_s - before.waited_s;
+  sample["seconds"] = seconds.count();
+  sample["mixed_s"] = after.counts.prefill_s - before.counts.prefill_s;
+  sample["decode_s"] = after.counts.decode_s - before.counts.decode_s;
+  sample["host_us_a_step"] = 1e6 * (seconds.count() - waited_s) / static_cast<double>(steps);
+  return sample;
+}
+
 class ModelSweeper {
  public:
   ModelSweeper(const Device& device, const model::Weights& weights,
@@ -79,11 +148,7 @@ class ModelSweeper {
                  : nullptr),
         ranks_{comm.get(), weights.share(), sum_.get()},
         config_(rank_config(weights.share(), weights.config())),
-        shape_{.config = weights.config(),
-               .share = weights.share(),
-               .experts =
-                   number_format_from_string(weights.expert_format()).value_or(NumberFormat::kBf16),
-               .options = sweep.options},
+        shape_(shape_of(weights, sweep.options)),
         arrays_(device, weights, sweep.options.on_load) {}
 
   bool has_peers() const { return sum_ != nullptr; }
@@ -118,16 +183,15 @@ class ModelSweeper {
     const auto begin = std::chrono::steady_clock::now();
     sample["steps_us"] = timer->prefill();
     const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin);
-    double floor_us = 0, exchanged = 0;
+    double exchanged = 0;
     for (std::int64_t done = 0; done < sweep_.prompt; done += sweep_.chunk) {
       const std::int64_t count = std::min(sweep_.chunk, sweep_.prompt - done);
       const model::StepWork work = step_work(
           shape_,
           {.tokens = count, .start = done, .logit_rows = done + count == sweep_.prompt ? 1 : 0});
-      floor_us += floor_us_of(work);
       exchanged += work.exchanged_bytes;
     }
-    sample["floor_us"] = floor_us;
+    sample["floor_us"] = prompt_floor_us(shape_, sweep_.prompt, sweep_.chunk);
     sample["exchanged_bytes"] = exchanged;
     sample["host_s"] = seconds.count();
     drop_times(sample, "steps_us");
@@ -199,6 +263,11 @@ json run_model_sweep(const Device& device, std::shared_ptr<const model::Weights>
                   {"scheme", share.world > 1 ? to_string(share.scheme) : ""},
                   {"communicator", comm != nullptr ? comm->description() : ""}};
   log["clocks_before"] = read_clocks(device);
+  if (sweep.serve.sequences > 0) {
+    log["samples"] = json::array({serve(device, std::move(weights), comm, sweep)});
+    log["clocks_after"] = read_clocks(device);
+    return log;
+  }
   const auto begin = std::chrono::steady_clock::now();
   ModelSweeper sweeper(device, *weights, comm, sweep);
   weights.reset();  // the device has them

@@ -15,6 +15,13 @@
 
 namespace tilewright::cli {
 
+/// A steady state of serving: whenever a request ends the next one comes.
+struct ServeSweep {
+  std::int64_t sequences = 0;  ///< of a rank (of all, where heads are divided); 0: not asked for
+  std::int64_t input = 8192, output = 1024;  ///< tokens of a request
+  std::int64_t requests = 8;                 ///< of a rank, that end while it is timed
+};
+
 struct ModelSweep {
   std::string name;                    ///< of the model, for the log
   std::vector<std::int64_t> batches;   ///< sequences of a rank; of all, where heads are divided
@@ -23,6 +30,7 @@ struct ModelSweep {
   std::int64_t chunk = 2048;           ///< prompt tokens of a step
   int samples = 15;
   model::RunnerOptions options;
+  ServeSweep serve;  ///< if asked for, this alone
 };
 
 /// What the floors go by: an H200.

@@ -53,6 +53,14 @@ ModelRow model_row(const json& log, const json& sample) {
     for (const json& us : sample.value("steps_us", json::array())) row.us += us.get<double>();
     return row;
   }
+  if (sample.at("phase") == "serve") {
+    const auto number = [&](const char* key) { return sample.at(key).get<std::int64_t>(); };
+    row.tokens = tokens_of(log, static_cast<double>(number("input") + number("output")));
+    row.what = fmt::format("mix of {} in, {} out, {} sequences, a request", number("input"),
+                           number("output"), number("sequences"));
+    row.us = 1e6 * sample.value("seconds", 0.0) / sample.at("requests").get<double>();
+    return row;
+  }
   row.tokens = tokens_of(log, sample.at("batch"));
   row.what = fmt::format("batch {}, context {}", sample.at("batch").get<std::int64_t>(),
                          sample.at("context").get<std::int64_t>());

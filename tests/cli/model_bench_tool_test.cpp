@@ -56,6 +56,30 @@ TEST(ModelBenchToolTest, TwoRanksThatDivideTheExperts) {
   expect_steps(bench_tiny_model("--gpus 2 --parallel expert"), 2);
 }
 
+// Two requests of each rank end while they are counted; as many prompts are read.
+TEST(ModelBenchToolTest, Serves) {
+  const model::RandomCheckpoint checkpoint({.ratios = {4}});
+  const ScopedFolder out;
+  const Outcome outcome = run_tool(
+      "--device sim:h200 --json bench model --model " + checkpoint.folder().string() +
+      " --gpus 2 --parallel expert --serve 2 --input 6 --output 4 --requests 2 --prefill-chunk 8"
+      " --out " +
+      out.path().string());
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json log = outcome.parsed();
+  ASSERT_EQ(log["samples"].size(), 1U);
+  const json& sample = log["samples"][0];
+  EXPECT_EQ(sample["phase"], "serve");
+  EXPECT_EQ(sample["prompt_tokens"], 12);
+  EXPECT_GE(sample["new_tokens"].get<int>(), 6);
+  EXPECT_LE(sample["new_tokens"].get<int>(), 10);
+  EXPECT_GT(sample["floor_us"].get<double>(), 0);
+  EXPECT_FALSE(sample.contains("seconds"));
+  EXPECT_THAT(model_report(log), HasSubstr("mix of 6 in, 4 out, 2 sequences"));
+  EXPECT_THAT(run_tool("--device sim:h200 bench model --serve 2 --batch 2").err,
+              AllOf(HasSubstr("--serve"), HasSubstr("--batch")));
+}
+
 TEST(ModelBenchToolTest, SaysWhatCannotBe) {
   EXPECT_THAT(run_tool("--device sim:h200 bench model --kv exact").err,
               HasSubstr("--kv exact: is for the float64 model"));

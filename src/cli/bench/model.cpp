@@ -25,6 +25,7 @@ struct BenchModelArgs {
   RankArgs ranks;
   std::vector<std::int64_t> batches, contexts;
   std::int64_t prompt = -1;  // -1: the longest context
+  ServeSweep serve;
   SweepArgs sweep;
 };
 
@@ -41,7 +42,12 @@ ModelSweep to_model_sweep(const BenchModelArgs& args) {
   sweep.prompt = args.prompt < 0 ? longest : args.prompt;
   sweep.chunk = args.model.prefill_chunk;
   sweep.samples = args.sweep.samples;
+  sweep.serve = args.serve;
   sweep.options = runner_options(args.model, std::max(longest, sweep.prompt));
+  if (args.serve.sequences > 0) {
+    sweep.options.max_tokens = args.serve.input + args.serve.output;
+    sweep.options.step_tokens = std::min(args.model.prefill_chunk, model::kMostStepTokens);
+  }
   sweep.options.on_load = load_report(model_config(args.model).num_layers());
   return sweep;
 }
@@ -53,6 +59,13 @@ std::string model_command_line(const BenchModelArgs& args) {
   if (args.ranks.gpus > 0) text += fmt::format(" --gpus {}", args.ranks.gpus);
   if (!args.ranks.parallel.empty()) text += " --parallel " + args.ranks.parallel;
   text += repeated_option("--batch", args.batches) + repeated_option("--context", args.contexts);
+  if (args.serve.sequences > 0)
+    return text + fmt::format(
+                      " --serve {} --input {} --output {} --requests {} --kv {} --index {} "
+                      "--prefill-chunk {}",
+                      args.serve.sequences, args.serve.input, args.serve.output,
+                      args.serve.requests, args.model.kv, args.model.index,
+                      args.model.prefill_chunk);
   if (args.prompt >= 0) text += fmt::format(" --prompt {}", args.prompt);
   return text + fmt::format(" --kv {} --index {} --prefill-chunk {} --samples {}", args.model.kv,
                             args.model.index, args.model.prefill_chunk, args.sweep.samples);
@@ -76,7 +89,10 @@ void run_bench_model(const BenchModelArgs& args, Context& context) {
   require(sweep.options.kv.has_value(), ErrorKind::kInvalidArgument,
           "--kv exact: is for the float64 model, which has no times; expected bf16, fp8 or nvfp4");
   if (!begin_ranks(args.ranks, context)) return;
-  run_ranks(args.ranks, args.model, context, sweep.options, 1, [&](OpenRank rank) {
+  const bool divides_sequences = args.ranks.parallel == "expert";
+  const std::int64_t sequences = std::max<std::int64_t>(1, args.serve.sequences) *
+                                 (divides_sequences ? std::max(1, args.ranks.gpus) : 1);
+  run_ranks(args.ranks, args.model, context, sweep.options, sequences, [&](OpenRank rank) {
     const bool is_first = rank.comm == nullptr || rank.comm->rank() == 0;
     const auto log = run_model_sweep(rank.device, std::move(rank.weights), rank.comm, sweep,
                                      model_command_line(args));
@@ -109,6 +125,24 @@ void add_bench_model(CLI::App& bench, Context& context) {
                    "context")
       ->check(quiet(CLI::Range(0, 1 << 20)))
       ->type_name("N");
+  command
+      ->add_option("--serve", args->serve.sequences,
+                   "instead of single steps: so many sequences of each rank (--parallel tensor: of "
+                   "all) in a steady state, where each request that ends is followed by another")
+      ->check(quiet(CLI::Range(1, 65536)))
+      ->excludes("--batch", "--context", "--prompt")
+      ->type_name("N");
+  const auto add_size = [&](const char* name, std::int64_t& to, const char* help) {
+    command->add_option(name, to, help)
+        ->check(quiet(CLI::Range(1, 1 << 20)))
+        ->needs("--serve")
+        ->type_name("N")
+        ->capture_default_str();
+  };
+  add_size("--input", args->serve.input, "--serve: tokens of a prompt");
+  add_size("--output", args->serve.output, "--serve: tokens of an answer");
+  add_size("--requests", args->serve.requests,
+           "--serve: requests of each rank that end while it is timed");
   add_sweep_options(*command, args->sweep, "model");
   command->footer(
       "For example:\n"
