@@ -17,8 +17,11 @@ namespace tilewright::model {
 ///
 /// Numbers  streams, queries and inputs of products bf16, results of sub-layers, sums and the
 ///          inputs of norms and of compressors fp32 (docs/06-deepseek-v4.md has what each costs)
-/// Caches   with RunnerOptions::cache_tokens one pool of pages for all sequences; window rings and
-///          states of compressors are each sequence's own. Not with experts in parallel
+/// Caches   with RunnerOptions::cache_tokens one pool of pages for all sequences, with experts in
+///          parallel one for those of each rank; window rings and states of compressors are each
+///          sequence's own
+/// Steps    sizes are filled up to a few, and recorded as graphs from the second of a size on. What
+///          fills up belongs to no sequence, and writes to no cache
 /// Stages   those of a reference file that the kernels store: cache rows as bytes
 /// Ranks    weights of a share need `comm`, with the ranks of that share. Every rank has a runner
 ///          of its own, of its weights and the same options, and all are called alike, with the

@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "tests/base/scoped_folder.h"
 #include "tests/cli/run_tool.h"
+#include "tests/model/random_checkpoint.h"
 
 #include <algorithm>
 #include <chrono>
@@ -146,6 +147,23 @@ TEST(GenerateTool, SimulatedRanksWriteWhatOneWrites) {
 }
 
 // Processes that all fail, as they find no such GPU: within seconds, with their reason.
+// Ranks open the draft layer, too. Every token has all experts: last bits of sums decide nothing.
+TEST(GenerateTool, DraftsOnRanks) {
+  const model::RandomCheckpoint checkpoint({.heads = 4, .vocab = 256, .ratios = {4}, .drafts = 1});
+  const auto tokens = [&](const std::string& ranks) {
+    const Outcome outcome = run_tool(
+        "--device sim:h200 --json generate --model " + checkpoint.folder().string() +
+        " -p ab -p xyz --max-tokens 3 --draft --cache-tokens 512 --temperature 1 " + ranks);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    std::vector<std::vector<int>> all;
+    for (const auto& sequence : outcome.parsed()["sequences"]) all.push_back(sequence["tokens"]);
+    return all;
+  };
+  const auto one = tokens("");
+  EXPECT_EQ(tokens("--gpus 2 --parallel expert"), one);
+  EXPECT_EQ(tokens("--gpus 2 --parallel tensor"), one);
+}
+
 TEST(GenerateTool, RanksThatFailEndAll) {
   const auto begin = std::chrono::steady_clock::now();
   const auto run = run_tool("generate -p a --gpus 3 --device cuda", "CUDA_VISIBLE_DEVICES=''");

@@ -249,8 +249,9 @@ void add_batch_options(CLI::App& command, GenerateArgs& args) {
   command
       .add_option(
           "--cache-tokens", args.cache_tokens,
-          "tokens that the caches hold, of all sequences that run; a prompt waits until its "
-          "own and its new ones have room. Default: the longest for every sequence")
+          "tokens that the caches hold, of all sequences that run (--parallel expert: on each "
+          "GPU); a prompt waits until its own and its new ones have room. Default: the longest "
+          "for every sequence")
       ->check(quiet(CLI::PositiveNumber))
       ->type_name("N");
   command

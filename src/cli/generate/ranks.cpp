@@ -159,7 +159,7 @@ auto share_opener(const RankArgs& args, const ModelArgs& model, const comm::Laun
   return [&, share = model::Share{scheme_of(args), launch.rank, launch.size},
           sequences](const Device& gpu) {
     require_room(gpu, model, options, sequences, share);
-    return open_weights(model, share);
+    return open_weights(model, share, options.has_draft);
   };
 }
 
@@ -171,7 +171,7 @@ std::vector<std::shared_ptr<const model::Weights>> thread_weights(
   for (int rank = 0; rank < args.gpus; ++rank) {
     const model::Share share = {scheme_of(args), rank, args.gpus};
     require_room(device, model, options, sequences, share);
-    weights.push_back(open_weights(model, share));
+    weights.push_back(open_weights(model, share, options.has_draft));
   }
   return weights;
 }
