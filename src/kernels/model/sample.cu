@@ -19,6 +19,8 @@
 // where they are still in L2. Greedy rows do nothing else. Noise costs about 70 instructions a
 // token (ten rounds of Philox for four, two logarithms), top_k or top_p about 60 for each of the
 // first three passes.
+// Measured: H100, rows of 129,280 in f32, 1 / 8 / 64 of them: greedy 7.0 / 7.1 / 24 us, temperature
+// 23 / 23 / 80, top_k 51 / 52 / 181, top_p 103 / 102 / 352.
 // Sources: Gumbel-max: folklore; Philox: philox.h.
 #include "kernels/model/column4.h"
 #include "kernels/model/philox.h"
