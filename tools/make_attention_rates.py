@@ -21,7 +21,8 @@ ROW = re.compile(r'    \{"(\w+)", +(\d+), \{([^}]*)\}, \{([^}]*)\}\},')
 
 
 def read_rates(log):
-    """(kernel, head_dim) -> {False: {n: rate}, True: {n: rate}}, of widths that are not padded"""
+    """(kernel, head_dim) -> {False: {n: rate}, True: {n: rate}}, of widths that are not padded. "k6_v128": with
+    values of 128"""
     rates = {}
     for sample in log["samples"]:
         if sample.get("source") != "tilewright" or not sample.get("samples_us") or sample["kernel"] == "auto":
@@ -30,7 +31,9 @@ def read_rates(log):
             continue
         problem = sample["problem"]
         rate = sample["flops"] / statistics.median(sample["samples_us"]) * 1e-6
-        key = sample["kernel"], problem["head_dim"]
+        value_dim = problem.get("value_dim", problem["head_dim"])
+        values = "" if value_dim == problem["head_dim"] else f"_v{value_dim}"
+        key = sample["kernel"] + values, problem["head_dim"]
         rates.setdefault(key, {False: {}, True: {}})[problem["causal"]][problem["q_len"]] = rate
     return rates
 

@@ -79,11 +79,11 @@ struct Fp8Options {
 ///          packed [heads, total_q]
 /// Layout   head_dim contiguous, rows 16-byte aligned; other strides free, in multiples of 16 bytes
 /// head_dim any multiple of 8 (e4m3: of 16) up to 256, on Blackwell up to 512 for operands of 16
-///          bits; with pages or lengths on the device 64, 128 or 256. One that no kernel has is
-///          computed as the next of 64, 128, 256, 512, with zeros that tensor copies deliver:
-///          operands and out are as they are, products take the time of the wider one. Kernels
-///          that write results themselves write them to the workspace first; the plan says both,
-///          and its costs have both
+///          bits. One that no kernel has is computed as the next of 64, 128, 256, 512, on Hopper in
+///          16 bits also 192, with zeros that tensor copies deliver: operands and out are as they
+///          are, products take the time of the wider one. Kernels that neither write results by
+///          such copies nor look at the end of a row write them to the workspace first; the plan
+///          says both, and its costs have both
 /// value_dim another multiple of 8 than head_dim, for operands of 16 bits: up to 192 and 128 by
 ///          forms of that shape (DeepSeek-V3's prefill; on Hopper over pages, too), with zeros
 ///          where both are less; wider pairs by the forms for the wider of the two

@@ -61,15 +61,13 @@ AttentionKernel step_to_k6(const char* name, const char* idea, AttentionTile (*t
   return kernel;
 }
 
-// The form of K6 of that name; there is no program with a name that has none.
-consteval AttentionVariant k6_form(std::span<const kernels::K6Variant> variants,
-                                   std::string_view name) {
-  const int index = kernels::find_k6_index(variants, name);
-  const kernels::K6Variant& form = variants[static_cast<std::size_t>(index)];
+constexpr AttentionVariant k6_form(const kernels::K6Variant& form) {
   return {form.head_dim, form.name, form.tile(), form.stages_out, form.value_dim, form.clips};
 }
+// The form of K6 of that name; there is no program with a name that has none.
 consteval AttentionVariant k6_form(std::string_view name) {
-  return k6_form(kernels::kK6Variants, name);
+  const int index = kernels::find_k6_index(kernels::kK6Variants, name);
+  return k6_form(kernels::kK6Variants[static_cast<std::size_t>(index)]);
 }
 
 AttentionKernel k6_row(const char* name, const char* idea, std::vector<AttentionVariant> forms) {
@@ -94,9 +92,9 @@ AttentionKernel k6_pages_row() {
   AttentionKernel kernel = {
       "k6_pages", "attention_k6_pages", "keys in pages, lengths on the device",
       kOfPages,   Maps::kSwizzled,      {}};
-  kernel.variants = {
-      k6_form(kernels::kK6PagedVariants, "d64"), k6_form(kernels::kK6PagedVariants, "d128"),
-      k6_form(kernels::kK6PagedVariants, "d256"), k6_form(kernels::kK6PagedVariants, "d192_v128")};
+  // All of them look at the ends of rows.
+  for (const kernels::K6Variant& form : kernels::kK6PagedVariants)
+    kernel.variants.emplace_back(k6_form(form)).clips = true;
   kernel.has_pages = true;
   return kernel;
 }
@@ -140,7 +138,8 @@ std::vector<AttentionKernel> make_kernels() {
       step_to_k6("k6_2", "warpgroups in turn", k6_2_tile),
       step_to_k6("k6_3", "softmax of a tile under the next product", k6_3_tile),
       k6_row("k6", "all of it, tuned",
-             {k6_form("d64"), k6_form("d128"), k6_form("d256"), k6_form("d192_v128")}),
+             {k6_form("d64"), k6_form("d128"), k6_form("d192"), k6_form("d256"),
+              k6_form("d192_v128")}),
       k6_row("k6_short", "smaller tiles, for short sequences",
              {k6_form("d64_short"), k6_form("d128_short")}),
       k6_row("k6_long", "more keys a step, for long sequences", {k6_form("d128_long")}),
@@ -217,10 +216,15 @@ std::string fp8_obstacle(const AttentionKernel& kernel, const AttentionProblem& 
                      is_two_level ? "sums of two levels" : "these scales");
 }
 
-// Every form of K7 has its own: "k7_rows_block" is d64_rows_block and its likes.
+// Every form of K7 has its own: "k7_rows_block" is d64_rows_block and its likes. "k6_v128" is
+// d192_v128.
 std::string rates_name(const AttentionKernel& kernel, const AttentionProblem& p) {
-  if (kernel.has_pages) return "k6";
-  if (kernel.fp8 == AttentionFp8::kNone) return kernel.name;
+  if (kernel.fp8 == AttentionFp8::kNone) {
+    const AttentionVariant& variant = *kernel.find_variant(p);
+    const std::string name = kernel.has_pages ? "k6" : kernel.name;
+    return variant.value_dim == variant.head_dim ? name
+                                                 : fmt::format("{}_v{}", name, variant.value_dim);
+  }
   const std::string_view form = choose_fp8(kernel, fp8_problem(kernel.fp8, p)).variant->name;
   return fmt::format("k7{}", form.substr(std::min(form.find('_'), form.size())));
 }

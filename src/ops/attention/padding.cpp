@@ -34,7 +34,7 @@ int padded_head_dim(std::int64_t head_dim) noexcept {
 }
 
 bool is_padded_to(std::int64_t head_dim, int width) noexcept {
-  return padded_head_dim(head_dim) == width;
+  return head_dim <= width && (width == kNarrowest || 2 * head_dim > width);
 }
 
 int attention_width(const AttentionKernel& kernel, const AttentionProblem& p) {

@@ -14,7 +14,8 @@ namespace tilewright::ops {
 
 /// The narrowest of 64, 128, 256, ... that has so many columns.
 int padded_head_dim(std::int64_t head_dim) noexcept;
-/// Whether a kernel of that width, one of those, is the narrowest for a head_dim.
+/// Whether a kernel of that width may compute a head_dim: by less than twice the products, or it is
+/// one of 64.
 bool is_padded_to(std::int64_t head_dim, int width) noexcept;
 
 /// Columns that a kernel which can do a problem computes: those of its variant.

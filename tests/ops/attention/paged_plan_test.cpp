@@ -142,8 +142,8 @@ TEST_F(AttentionPagedPlan, SaysWhatNoKernelDoes) {
   const AttentionProblem lengths = changed(
       kPaged, [](auto& p) { p.page_size = p.num_pages = p.max_pages = 0, p.total_kv = 900; });
   expect_refused(b200(), lengths, "does not support lengths that only the device knows", gather);
-  expect_refused(h200(), changed(kPaged, [](auto& p) { p.head_dim = 96; }),
-                 "k6_pages: exists for head_dim 64, 128, 256", gather);
+  expect_refused(h200(), changed(kPaged, [](auto& p) { p.head_dim = 264; }),
+                 "k6_pages: exists for head_dim 64, 128, 192, 256", gather);
   expect_refused(
       h200(), changed(kPaged, [](auto& p) { p.dtype = DType::kF8_E4M3; }),
       "does not support operands of e4m3",

@@ -302,8 +302,8 @@ TEST_P(AttentionPagedTest, EveryFormOfTheKernel) {
   for (const DType dtype : {DType::kBF16, DType::kF16}) {
     // Copied by warps and by one thread.
     for (const auto& [head_dim, page_size] :
-         {std::pair{64, 64}, std::pair{128, 16}, std::pair{128, 64}, std::pair{256, 16},
-          std::pair{256, 80}}) {
+         {std::pair{64, 64}, std::pair{128, 16}, std::pair{128, 64}, std::pair{192, 16},
+          std::pair{192, 96}, std::pair{256, 16}, std::pair{256, 80}}) {
       SCOPED_TRACE(fmt::format("{} {} pages of {}", to_string(dtype), head_dim, page_size));
       PagedCase c = mixed(page_size, head_dim);
       c.problem.dtype = dtype;
@@ -311,11 +311,25 @@ TEST_P(AttentionPagedTest, EveryFormOfTheKernel) {
     }
   }
 }
+// Computed by the next wider form, with zeros that tensor copies deliver. What lies behind a row of
+// out is the next head's. Every second one is f16, every third one has no pages.
+TEST_P(AttentionPagedTest, EveryMultipleOf8) {
+  for (std::int64_t head_dim = 8; head_dim <= 256; head_dim += 8) {
+    SCOPED_TRACE(head_dim);
+    const std::int64_t number = head_dim / 8;
+    PagedCase c = mixed(number % 3 == 0 ? 0 : 16, head_dim);
+    c.problem.dtype = number % 2 == 0 ? DType::kBF16 : DType::kF16;
+    c.problem.kv_len = 30;
+    c.q_rooms = {20, 1, 0, 3};
+    c.kv_lengths = {30, 11, 20, 0};
+    check(c);
+  }
+}
 // Values that are not as wide as keys: as the form has them, and narrower ones of both.
 TEST_P(AttentionPagedTest, ValuesOfAnotherWidth) {
   for (const auto& [head_dim, value_dim, page_size] :
        {std::tuple{192, 128, 64}, std::tuple{192, 128, 16}, std::tuple{136, 104, 64},
-        std::tuple{40, 72, 8}}) {
+        std::tuple{40, 72, 8}, std::tuple{104, 240, 16}}) {
     SCOPED_TRACE(fmt::format("{} and {}, pages of {}", head_dim, value_dim, page_size));
     PagedCase c = mixed(page_size, head_dim);
     AttentionProblem& p = c.problem;

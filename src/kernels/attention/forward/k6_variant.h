@@ -18,7 +18,7 @@ struct K6Variant {
   const char* name;  ///< "d128"
   int head_dim;
   int value_dim = head_dim;
-  int consumers;  ///< warpgroups of 64 queries
+  int consumers = 2;  ///< warpgroups of 64 queries
   int keys;
   int q_stages = 1;  ///< 2: the queries of the next tile are loaded, and its first scores computed,
                      ///< while the results of this one are written
@@ -27,7 +27,7 @@ struct K6Variant {
   bool stages_out = false;  ///< results leave through shared memory by tensor copies
   int kv_stages = 2;        ///< of keys and of values
   bool first_polls = true;  ///< only the first consumer waits for copies, the others for their turn
-  bool clips = false;       ///< rows end at AttentionParams::value_dim, where it is less
+  bool clips = false;       ///< rows end at value_dim, where it is less; over pages always
 
   static constexpr int kBarrierBytes = 512;
 

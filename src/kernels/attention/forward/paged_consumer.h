@@ -91,7 +91,7 @@ struct PagedConsumer : AttentionConsumer<C> {
           words[i] = C::Element::pack(pair[0] * end.factor, pair[1] * end.factor);
         }
         transpose_quad(words);
-        if (is_inside && (!C::kVariant.clips || lane % 4 * 8 + j * 8 < params.value_dim))
+        if (is_inside && lane % 4 * 8 + j * 8 < params.value_dim)
           *reinterpret_cast<uint4*>(at + j * 8) =
               make_uint4(words[0], words[1], words[2], words[3]);
       }
