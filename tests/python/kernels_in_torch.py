@@ -78,7 +78,7 @@ def attention_varlen(
 ) -> Any:
     """Of packed rows; the lse is [heads, rows]."""
     assert cu_q.dtype == cu_kv.dtype == torch.int32
-    result = torch.zeros(q.shape, dtype=torch.float64)
+    result = torch.zeros(*q.shape[:-1], v.shape[-1], dtype=torch.float64)
     lse = torch.zeros(q.shape[1], q.shape[0], dtype=torch.float64)
     for begin, end, first, last in zip(cu_q, cu_q[1:], cu_kv, cu_kv[1:], strict=False):
         assert end - begin <= max_q and last - first <= max_kv

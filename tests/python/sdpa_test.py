@@ -30,11 +30,11 @@ PACKED = torch.ops.aten._flash_attention_forward.default
 
 
 def operands(
-    queries: int = 24, keys: int = 24, heads: int = 4, kv_heads: int = 2, d: int = 64
+    queries: int = 24, keys: int = 24, heads: int = 4, kv_heads: int = 2, d: int = 64, dv: int = 0
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """As models have them: [b, heads, s, d], views of [b, s, heads, d]."""
     torch.manual_seed(7)
-    shapes = ((2, queries, heads, d), (2, keys, kv_heads, d), (2, keys, kv_heads, d))
+    shapes = ((2, queries, heads, d), (2, keys, kv_heads, d), (2, keys, kv_heads, dv or d))
     q, k, v = (torch.randn(shape).bfloat16().transpose(1, 2) for shape in shapes)
     return q, k, v
 
@@ -71,9 +71,9 @@ def on_meta(operator: Any, *args: Any, **keywords: Any) -> Any:
     return operator(*moved, **keywords)
 
 
-@pytest.mark.parametrize("causal", [False, True])
-def test_the_nine_results_are_those_of_torch(causal: bool, computed_by: str) -> None:
-    q, k, v = operands()
+@pytest.mark.parametrize("causal,d", [(False, 64), (True, 64), (True, 40), (True, 192)])
+def test_the_nine_results_are_those_of_torch(causal: bool, d: int, computed_by: str) -> None:
+    q, k, v = operands(d=d)
     ours = sdpa.dense_forward(q, k, v, 0.0, causal, scale=0.1)
     assert ours is not None
     assert [like(r) for r in ours] == [like(r) for r in on_meta(DENSE, q, k, v, 0.0, causal)]
@@ -83,9 +83,28 @@ def test_the_nine_results_are_those_of_torch(causal: bool, computed_by: str) -> 
     assert (ours[0] - wanted).abs().max() < 0.02
 
 
-def packed_operands() -> tuple[Any, ...]:
+@pytest.mark.parametrize("d,dv", [(192, 128), (64, 96)])
+def test_values_of_another_width(d: int, dv: int, computed_by: str) -> None:
+    """out lies as q does, in rows of its own width."""
+    q, k, v = operands(d=d, dv=dv)
+    out, lse, *_ = sdpa.dense_forward(q, k, v, 0.0, True) or ()
+    wanted = scaled_dot_product_attention(
+        q.double(), k.double(), v.double(), is_causal=True, enable_gqa=True
+    )
+    assert out.shape == wanted.shape and out.transpose(1, 2).is_contiguous()
+    assert (out - wanted).abs().max() < 0.02
+    q, k, v, *lengths = packed_operands(d, dv)
+    out, *_ = sdpa.packed_forward(q, k, v, *lengths, 0.0, True, False) or ()
+    for begin, end in ((0, 7), (7, 8), (8, 30)):
+        part = (t[None, begin:end].transpose(1, 2).double() for t in (q, k, v))
+        wanted = scaled_dot_product_attention(*part, is_causal=True, enable_gqa=True)
+        assert (out[begin:end] - wanted[0].transpose(0, 1)).abs().max() < 0.02
+
+
+def packed_operands(d: int = 64, dv: int = 0) -> tuple[Any, ...]:
     torch.manual_seed(8)
-    q, k, v = (torch.randn(30, heads, 64).bfloat16() for heads in (4, 2, 2))
+    shapes = ((4, d), (2, d), (2, dv or d))
+    q, k, v = (torch.randn(30, *shape).bfloat16() for shape in shapes)
     cu = torch.tensor([0, 7, 8, 30], dtype=torch.int32)
     return q, k, v, cu, cu, 22, 22
 
@@ -155,7 +174,7 @@ class TestNotForUs:
         assert sdpa.dense_forward(*operands(), 0.1) is None
         assert sdpa.dense_forward(*operands(), 0.0, False, True) is None
 
-    @pytest.mark.parametrize("d", [32, 80, 96, 160])
+    @pytest.mark.parametrize("d", [36, 100, 264])
     def test_head_dims(self, d: int) -> None:
         assert sdpa.dense_forward(*operands(d=d)) is None
 
@@ -210,7 +229,7 @@ class TestActivation:
                 return "torch"
 
         kernel = sdpa._with_fallback(sdpa.dense_forward, Original())
-        q, k, v = operands(d=96)
+        q, k, v = operands(d=100)
         assert kernel(CUDA, q, k, v, 0.0, True, scale=0.5) == "torch"
         assert calls == [((q, k, v, 0.0, True), {"scale": 0.5})]
 

@@ -90,12 +90,9 @@ def forward_reasons(
     return reasons
 
 
-def lacking(q: Tensor, k: Tensor, v: Tensor, widths: tuple[int, int] | None = None) -> str:
-    """What reads pages, and lengths on the device, and why it does not here; empty if it does.
-
-    widths  of keys and values, where they are not those of the tensors
-    """
-    widths = widths or (q.shape[-1], v.shape[-1])
+def lacking(q: Tensor, k: Tensor, v: Tensor) -> str:
+    """What reads pages, and lengths on the device, and why it does not here; empty if it does."""
+    widths = (q.shape[-1], v.shape[-1])
     found = _paged.reasons_against(q.device, q.dtype, q.shape[-2], k.shape[-2], *widths)
     return f"kernel k6_pages, and kernel {found[0].value} {found[0].rule}" if found else ""
 

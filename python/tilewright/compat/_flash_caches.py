@@ -134,7 +134,7 @@ def _paged_reasons(
         "more than 16 queries, packed queries, values of another width, windows to the right and "
         "left padding over caches"
     )
-    if text := lacking(q, k_cache, v_cache, _widths(q, v_cache)):
+    if text := lacking(q, k_cache, v_cache):
         reasons.append(reason(field, value, f"{what} are for {text}", fix))
     elif appends:
         rule = f"{what} come with keys that are in the cache, and are not turned"
@@ -270,8 +270,7 @@ def _over_pages(
     batch = shape[0] if cu_q is None else cu_q.shape[0] - 1
     room = size * (1 if page_table is None else page_table.shape[1])
     lengths = _lengths(seqlens, batch, k_cache, room)
-    widen = _wide if v_cache.shape[-1] == shape[-1] else fit
-    max_q, q, k, v = max_q or shape[1], widen(q), widen(k_cache), widen(v_cache)
+    max_q, q, k, v = max_q or shape[1], fit(q), fit(k_cache), fit(v_cache)
     cu_k, is_flat = None, False
     if leftpad is not None:  # sequences one behind the other, of which the padding is left out
         if cu_q is None:
@@ -293,7 +292,7 @@ def _over_pages(
     found: Tensor = done[0] if return_lse else done
     lse = done[1] if return_lse else None
     if found is not out:
-        found = found.view(*shape[:-1], found.shape[-1])[..., : v_cache.shape[-1]]
+        found = found.view(*shape[:-1], found.shape[-1])
         found = found if out is None else out.copy_(found)
     return found, _chunks.unflat(lse, batch) if is_flat and lse is not None else lse
 
@@ -364,13 +363,6 @@ def _wide(x: Tensor) -> Tensor:
     if x.dtype == E4M3:
         return F.pad(x.view(torch.uint8), (0, width - head_dim)).view(E4M3)
     return F.pad(x, (0, width - head_dim))
-
-
-def _widths(q: Tensor, v: Tensor) -> tuple[int, int]:
-    """The head sizes of keys and values that kernels over pages are given for them."""
-    if v.shape[-1] != q.shape[-1]:
-        return q.shape[-1], v.shape[-1]
-    return _width(q.shape[-1]), _width(q.shape[-1])
 
 
 def _width(head_dim: int) -> int:

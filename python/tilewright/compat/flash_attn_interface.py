@@ -97,8 +97,8 @@ def flash_attn_varlen_func(
 ) -> Any:
     """[rows, heads, head_dim] each; the result, or it and the lse [heads, rows].
 
-    seqused_q and seqused_k are read by the kernel: bfloat16 and float16 on Hopper, with a head size of
-    64, 128 or 256. Elsewhere the rows in use are packed first, which copies them.
+    seqused_q and seqused_k are read by the kernel: bfloat16 and float16 on Hopper. Elsewhere the rows in
+    use are packed first, which copies them.
     """
     out, lse = forward(
         "flash_attn_varlen_func",

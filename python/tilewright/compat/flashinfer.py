@@ -9,12 +9,19 @@ is given lies there, as FlashInfer's does.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from tilewright.integrations._paged import Mask, PagedBatch, Scales, attend
+from tilewright.integrations._paged import (
+    HEAD_STEP,
+    MAX_HEAD_SIZE,
+    Mask,
+    PagedBatch,
+    Scales,
+    attend,
+)
 
 from ._common import reason, refuse
 
@@ -59,6 +66,19 @@ def _check(function: str, given: dict[str, Any]) -> None:
         refuse(function, reasons)
 
 
+class _Shape(NamedTuple):
+    """What a plan is for: heads, and the widths of keys and values."""
+
+    heads: int
+    kv_heads: int
+    width: int
+    value_width: int
+
+
+def _is_width(columns: int) -> bool:
+    return 0 < columns <= MAX_HEAD_SIZE and columns % HEAD_STEP == 0
+
+
 class _Wrapper:
     """What both have: a layout, a plan, and a run of it."""
 
@@ -80,7 +100,7 @@ class _Wrapper:
         self._device = float_workspace_buffer.device
         self._batch: PagedBatch | None = None
         self._mask = Mask(1.0)
-        self._shape, self._page_size = (0, 0, 0), 0
+        self._shape, self._page_size = _Shape(0, 0, 0, 0), 0
 
     def _plan(
         self,
@@ -89,7 +109,7 @@ class _Wrapper:
         indices: Tensor,
         last_page_len: Tensor,
         page_size: int,
-        shape: tuple[int, int, int],
+        shape: _Shape,
         mask: Mask,
     ) -> None:
         first, last = indptr.tolist(), last_page_len.tolist()
@@ -141,19 +161,23 @@ class _Wrapper:
         q_len_per_req: int | None = None,
         **others: Any,
     ) -> Any:
-        """out of q [rows, heads, d], and with return_lse the lse [rows, heads], to base 2 by default."""
+        """out of q [rows, heads, d], as wide as values, and with return_lse the lse [rows, heads].
+
+        The lse is to base 2 by default.
+        """
         batch = self._batch
         if batch is None:
             raise RuntimeError(f"{type(self).__name__}.run() before plan()")
         _check(f"{type(self).__name__}.run", others)
         k, v = self._caches(paged_kv_cache)
-        heads, width, kv_heads = self._shape
-        expected = (batch.rows, heads, width), (self._page_size, kv_heads, width)
-        found = tuple(q.shape), tuple(k.shape[1:])
-        if found != expected:
+        heads, kv_heads, width, value_width = self._shape
+        page = (self._page_size, kv_heads)
+        expected = [(batch.rows, heads, width), (*page, width), (*page, value_width)]
+        if [tuple(q.shape), *(tuple(x.shape[1:]) for x in (k, v))] != expected:
+            of_k, of_v = (", ".join(map(str, shape)) for shape in expected[1:])
             raise ValueError(
-                f"q {list(q.shape)} and pages {list(k.shape)}: planned for q {list(expected[0])} "
-                f"and pages [..., {', '.join(map(str, expected[1]))}]; call plan() again"
+                f"q {list(q.shape)}, pages {list(k.shape)} and {list(v.shape)}: planned for q "
+                f"{list(expected[0])} and pages [..., {of_k}] and [..., {of_v}]; call plan() again"
             )
         mask, numbers = self._mask, (k_scale or 1.0, v_scale or 1.0)
         window = mask.window if window_left is None else _window(window_left, mask.causal)
@@ -162,7 +186,7 @@ class _Wrapper:
         mask = Mask(mask.scale * factor, mask.causal, window, mask.softcap)
         k_number, v_number = (torch.tensor(x, device=q.device) for x in numbers)
         scales = Scales(k_number, v_number, *numbers)
-        out = torch.empty_like(q) if out is None else out
+        out = q.new_empty(*q.shape[:2], value_width) if out is None else out
         sums = None
         if return_lse:
             sums = q.new_empty(q.shape[:2], dtype=torch.float32)
@@ -206,7 +230,7 @@ class BatchDecodeWithPagedKVCacheWrapper(_Wrapper):
         mask = Mask(scale, True, _window(window_left, True), logits_soft_cap or 0.0)
         each = q_len_per_req or 1
         starts = [each * b for b in range(indptr.shape[0])]
-        shape = (num_qo_heads, head_dim, num_kv_heads)
+        shape = _Shape(num_qo_heads, num_kv_heads, head_dim, head_dim)
         self._plan(starts, indptr, indices, last_page_len, page_size, shape, mask)
 
     begin_forward = plan
@@ -236,12 +260,14 @@ class BatchPrefillWithPagedKVCacheWrapper(_Wrapper):
         """As FlashInfer's: queries of sequence b are rows qo_indptr[b] to qo_indptr[b + 1]."""
         name = "BatchPrefillWithPagedKVCacheWrapper.plan"
         _check(name, others)
-        if head_dim_vo not in (None, head_dim_qk):
-            rule = f"values are as wide as keys, {head_dim_qk}"
+        value_width = head_dim_qk if head_dim_vo is None else head_dim_vo
+        if value_width != head_dim_qk and not _is_width(value_width):
+            rule = f"values are as wide as keys, {head_dim_qk}, or a multiple of {HEAD_STEP} up to"
+            rule += f" {MAX_HEAD_SIZE}"
             refuse(name, [reason("head_dim_vo", head_dim_vo, rule, "pad with zeros")])
         scale = head_dim_qk**-0.5 if sm_scale is None else sm_scale
         mask = Mask(scale, causal, _window(window_left, causal), logits_soft_cap or 0.0)
-        shape = (num_qo_heads, head_dim_qk, num_kv_heads)
+        shape = _Shape(num_qo_heads, num_kv_heads, head_dim_qk, value_width)
         packed = (paged_kv_indptr, paged_kv_indices, paged_kv_last_page_len)
         self._plan(qo_indptr.tolist(), *packed, page_size, shape, mask)
 

@@ -44,8 +44,9 @@ def warn_of_gathering(head_size: int) -> None:
     if head_size not in decode_sizes():
         sizes = ", ".join(map(str, sorted(decode_sizes())))
         warnings.warn(
-            f"Tilewright has no decode attention for a head size of {head_size}: every step copies all "
-            f"keys of its sequences from their pages, which is slow; {sizes} have it",
+            f"Tilewright has no decode attention for a head size of {head_size}; {sizes} have it. On "
+            "Hopper sequences that decode over caches of 16 bits go to packed attention over pages; "
+            "else every step copies all keys of its sequences from their pages, which is slow",
             stacklevel=3,
         )
 
@@ -190,7 +191,8 @@ def attend(
 ) -> None:
     """out = attention of q [rows, heads, d] over caches [pages, page_size, kv_heads, d].
 
-    q and out are bfloat16 or float16, caches the same or float8_e4m3fn with scales. The last query
+    q and out are bfloat16 or float16, caches the same or float8_e4m3fn with scales. Values, and out,
+    may be of another width; decode attention has no such form, packed attention has. The last query
     of a sequence stands at its last key. sink is fp32 [heads]. new: keys and values of the queries
     themselves, [rows, kv_heads, d], where they need not be read from the cache that has them, too.
     lse [rows, heads] takes the natural logarithms of the sums.
@@ -199,7 +201,8 @@ def attend(
     scales = scales if k_cache.dtype is torch.float8_e4m3fn else None
     call = _Call(q, caches, out, mask, sink, scales, lse)
     decodes = batch.decodes if mask.window[1] <= 0 or mask.causal else 0
-    decodes = decodes if q.shape[2] in decode_sizes() else 0
+    can_decode = q.shape[2] in decode_sizes() and v_cache.shape[3] == q.shape[2]
+    decodes = decodes if can_decode else 0
     if decodes:
         call.rows(0, decodes * batch.decode_len).decode(batch)
     part = batch.part(decodes) if decodes < batch.sequences else None
@@ -291,7 +294,7 @@ class _Call:
         """Packed attention that reads the pages; False where no kernel does."""
         assert self.caches is not None
         (k, v), q = self.caches, self.q
-        if reasons_against(q.device, k.dtype, q.shape[1], k.shape[2], q.shape[2]):
+        if reasons_against(q.device, k.dtype, q.shape[1], *k.shape[2:], v.shape[3]):
             return False
         done = ops.attention_paged(
             q,

@@ -27,7 +27,7 @@ NAME = "tilewright"
 DENSE = "_scaled_dot_product_flash_attention"
 PACKED = "_flash_attention_forward"
 
-_HEAD_DIMS = (64, 128, 256)
+_HEAD_STEP, _MAX_HEAD_SIZE = 8, 256  # of head sizes, of values too
 _ALIGNMENT = 16  # bytes, of addresses and strides
 
 
@@ -85,7 +85,7 @@ def dense_forward(
     q, k, v = (tensor.transpose(1, 2) for tensor in (query, key, value))
     if dropout_p or return_debug_mask or not _can_run(q, k, v):
         return None
-    out = torch.empty_like(query)
+    out = _empty_out(query, value)
     lse = _run(q, k, v, None, out.transpose(1, 2), is_causal, scale, (-1, -1))
     if lse is None:
         return None
@@ -130,9 +130,19 @@ def packed_forward(
             "max_kv": max_k,
         }
     window = (_open_side(window_size_left), _open_side(window_size_right))
-    out = torch.empty_like(query)
+    out = _empty_out(query, value)
     lse = _run(query, key, value, packing, out, is_causal, scale, window)
     return None if lse is None else (out, lse, *_no_dropout(query))
+
+
+def _empty_out(query: Tensor, value: Tensor) -> Tensor:
+    """As query lies, in rows as wide as those of value."""
+    if value.shape[-1] == query.shape[-1]:
+        return torch.empty_like(query)
+    order = sorted(range(query.dim()), key=query.stride, reverse=True)
+    shape = (*query.shape[:-1], value.shape[-1])
+    out = query.new_empty([shape[i] for i in order])
+    return out.permute([order.index(i) for i in range(query.dim())])
 
 
 def _open_side(size: int | None) -> int:
@@ -143,13 +153,18 @@ def _can_run(q: Tensor, k: Tensor, v: Tensor) -> bool:
     """Whether the kernels take these operands, [..., heads, d]."""
     return (
         q.dtype in (torch.bfloat16, torch.float16)
-        and q.shape[-1] in _HEAD_DIMS
-        and k.shape == v.shape
+        and _is_head_size(q.shape[-1])
+        and _is_head_size(v.shape[-1])
+        and k.shape[:-1] == v.shape[:-1]
         and k.shape[-1] == q.shape[-1]
         and min(q.numel(), k.numel()) > 0
         and q.shape[-2] % k.shape[-2] == 0
         and all(tensor.dtype == q.dtype and _is_aligned(tensor) for tensor in (q, k, v))
     )
+
+
+def _is_head_size(columns: int) -> bool:
+    return 0 < columns <= _MAX_HEAD_SIZE and columns % _HEAD_STEP == 0
 
 
 def _is_aligned(tensor: Tensor) -> bool:

@@ -79,6 +79,20 @@ def test_prefill(causal: bool, window: int) -> None:
     close(lse, lse_of(case, **options).T, 2e-3)
 
 
+@pytest.mark.parametrize("cache_dtype", [torch.bfloat16, E4M3], ids=str)
+def test_values_of_another_width(cache_dtype: torch.dtype) -> None:
+    """DeepSeek-V3's 192 and 128, one sequence of which decodes: pages are read, those of codes gathered."""
+    case = filled(MIXED, d=192, value_dim=128, cache_dtype=cache_dtype)
+    wrapper = Prefill(SPACE)
+    wrapper.plan(i32(case.starts()), *pages(case), 4, 2, 192, 16, 128, causal=True)
+    out, lse = wrapper.run(case.q, case.caches(), return_lse=True, lse_base="e")
+    assert out.shape == (case.rows, 4, 128)
+    close(out, case.expected(causal=True), 0.018)
+    close(lse, lse_of(case, causal=True), 2e-3)
+    with pytest.raises(ValueError, match=r"planned for .*\[..., 16, 2, 192\] and \[..., 16, 2, 128\]"):
+        wrapper.run(case.q, (case.caches()[0],) * 2)
+
+
 def test_scales_of_codes_and_sinks() -> None:
     case = Case(MIXED, cache_dtype=E4M3, scale_k=0.5, scale_v=2.0)
     case.fill_past()
@@ -107,7 +121,8 @@ def test_one_tensor_with_keys_and_values() -> None:
     [
         ({"pos_encoding_mode": "ROPE_LLAMA"}, "pos_encoding_mode = 'ROPE_LLAMA'"),
         ({"custom_mask": torch.ones(4)}, "custom_mask = Tensor"),
-        ({"head_dim_vo": 128}, "head_dim_vo = 128"),
+        ({"head_dim_vo": 100}, "head_dim_vo = 100"),
+        ({"head_dim_vo": 264}, "head_dim_vo = 264"),
     ],
     ids=str,
 )

@@ -17,6 +17,7 @@ class Case:
 
     layout  how a page lies in memory: "NHD" tokens first, "HND" heads first; K and V of a token and
             head lie side by side in both
+    value_dim  of values, as wide as keys by default
     """
 
     def __init__(
@@ -33,16 +34,19 @@ class Case:
         pad_sequences: int = 0,
         scale_k: float = 1.0,
         scale_v: float = 1.0,
+        value_dim: int = 0,
     ) -> None:
         random = torch.Generator().manual_seed(len(sequences) + 31 * d + page)
         self.sequences, self.d, self.page, self.dtype = sequences, d, page, dtype
+        self.value_dim = value_dim or d
         self.heads, self.kv_heads, self.pad = heads, kv_heads, pad_sequences
         self.scale_k, self.scale_v = scale_k, scale_v
         self.rows = sum(n for n, _ in sequences)
         self.q = torch.randn(self.rows, heads, d, generator=random).to(dtype)
-        shape = (kv_heads, d)
-        self.k = [torch.randn(n, *shape, generator=random).to(dtype) for _, n in sequences]
-        self.v = [torch.randn(n, *shape, generator=random).to(dtype) for _, n in sequences]
+        self.k, self.v = (
+            [torch.randn(n, kv_heads, width, generator=random).to(dtype) for _, n in sequences]
+            for width in (d, self.value_dim)
+        )
         counts = [-(-n // page) for _, n in sequences]
         order = (torch.randperm(sum(counts) + 1, generator=random) + 1).tolist()
         self.pages = torch.zeros(len(sequences) + pad_sequences, max(counts) + 1, dtype=torch.int32)
@@ -54,10 +58,11 @@ class Case:
         self.is_e4m3 = cache_dtype is torch.float8_e4m3fn
 
     def _empty_cache(self, pages: int, dtype: torch.dtype, layout: str) -> Tensor:
-        """[pages, kv_heads, page, 2 d]."""
-        shape = (pages, self.kv_heads, self.page, 2 * self.d)
+        """[pages, kv_heads, page, columns of keys and of values]."""
+        columns = self.d + self.value_dim
+        shape = (pages, self.kv_heads, self.page, columns)
         if layout == "NHD":
-            shape = (pages, self.page, self.kv_heads, 2 * self.d)
+            shape = (pages, self.page, self.kv_heads, columns)
         if dtype is torch.float8_e4m3fn:
             made = torch.full(shape, 0x7F, dtype=torch.uint8)  # NaN
         else:
@@ -75,7 +80,7 @@ class Case:
 
     def caches(self) -> tuple[Tensor, Tensor]:
         cache = self.cache.view(torch.float8_e4m3fn) if self.is_e4m3 else self.cache
-        k, v = cache.transpose(1, 2).split(self.d, dim=-1)
+        k, v = cache.transpose(1, 2).split([self.d, self.value_dim], dim=-1)
         return k, v
 
     def fill_past(self) -> None:

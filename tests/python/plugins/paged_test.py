@@ -48,7 +48,7 @@ def run(case: Case, mask: Mask, **options: Any) -> Any:
         scales = Scales(*(torch.tensor(number) for number in numbers), *numbers)
     k, v = case.caches()
     write_cache(*case.new(), k, v, case.slots, scales)
-    out = torch.full_like(case.q, math.nan)
+    out = case.q.new_full((*case.q.shape[:2], case.value_dim), math.nan)
     batch = options.pop("batch", None) or case.batch()
     new = None if case.is_e4m3 else case.new()
     attend(batch, case.q, k, v, out, mask, scales=scales, new=new, **options)
@@ -72,12 +72,26 @@ def test_caches_of_e4m3(sequences: list[tuple[int, int]], dtype: torch.dtype) ->
 
 
 @pytest.mark.parametrize(
-    "d,page", [(64, 1), (64, 64), (128, 5), (128, 64), (256, 1), (256, 5), (96, 5), (24, 64)]
+    "d,page",
+    [(64, 1), (64, 64), (128, 5), (128, 64), (256, 1), (256, 5), (96, 5), (24, 64), (192, 16)],
 )
-def test_head_sizes_and_page_sizes(d: int, page: int) -> None:
+def test_head_sizes_and_page_sizes(d: int, page: int, gathered: list[int]) -> None:
     case = Case([(1, 9), (6, 11)], d=d, page=page, heads=2, kv_heads=1)
     found = run(case, Mask(d**-0.5))
     close(found, case.expected(causal=True), limit_of(case))
+    assert not gathered
+
+
+@pytest.mark.parametrize("cache_dtype", [torch.bfloat16, E4M3], ids=str)
+@pytest.mark.parametrize("d,value_dim", [(192, 128), (64, 96)])
+def test_values_of_another_width(
+    d: int, value_dim: int, cache_dtype: torch.dtype, gathered: list[int]
+) -> None:
+    """Sequences that decode, too: decode attention has no such form. Codes are gathered."""
+    case = Case([(1, 9), (6, 11)], d=d, value_dim=value_dim, cache_dtype=cache_dtype)
+    found = run(case, Mask(d**-0.5))
+    close(found, case.expected(causal=True), limit_of(case))
+    assert bool(gathered) == case.is_e4m3
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ class Engine(Attention):
         self.k, self.v = k, v
         pool = type("MHATokenToKVPool", (), {})()
         pool.get_key_buffer = lambda layer: k.view(-1, case.kv_heads, case.d)
-        pool.get_value_buffer = lambda layer: v.view(-1, case.kv_heads, case.d)
+        pool.get_value_buffer = lambda layer: v.view(-1, case.kv_heads, case.value_dim)
         slots = torch.zeros(requests, case.pages.shape[1] * case.page, dtype=torch.int32)
         within = torch.arange(case.page)
         for b in range(len(case.sequences)):  # request b is in row requests - 1 - b
@@ -82,7 +82,7 @@ def layer_of(case: Case, **options: Any) -> Any:
         "tp_k_head_num": case.kv_heads,
         "head_dim": case.d,
         "qk_head_dim": case.d,
-        "v_head_dim": case.d,
+        "v_head_dim": case.value_dim,
         "scaling": 0.125,
         "layer_id": 0,
         "logit_cap": 0.0,
@@ -122,7 +122,7 @@ def run(case: Case, mode: str, layer: Any = None, **options: Any) -> Any:
     forward = engine.forward_decode if mode == "decode" else engine.forward_extend
     out = forward(case.q.flatten(1), k, v, layer or layer_of(case), batch, **options)
     case.cache.copy_(torch.cat([engine.k, engine.v], -1).view(case.cache.dtype).transpose(1, 2))
-    return out.view(case.q.shape)
+    return out.view(*case.q.shape[:2], case.value_dim)
 
 
 @pytest.mark.parametrize("page", [1, 16])
@@ -131,6 +131,24 @@ def test_forward(mode: str, page: int) -> None:
     case = Case([(1, 40), (1, 17)] if mode == "decode" else MIXED, page=page)
     out = run(case, mode)
     close(out, case.expected(scale=0.125, causal=True), 0.018)
+
+
+@pytest.mark.filterwarnings("ignore:Tilewright has no decode attention")
+@pytest.mark.parametrize("mode", ["decode", "extend"])
+def test_values_of_another_width(mode: str) -> None:
+    case = Case([(1, 40), (1, 17)] if mode == "decode" else MIXED, d=192, value_dim=128)
+    out = run(case, mode, layer_of(case, scaling=192**-0.5))
+    close(out, case.expected(causal=True), 0.018)
+
+
+def test_graphs_need_values_as_wide_as_keys() -> None:
+    case = Case([(1, 9)], d=64, value_dim=32)
+    engine = Engine(case)
+    batch = forward_batch(case, engine, "decode")
+    engine.init_cuda_graph_state(4, 4)
+    engine.init_forward_metadata_out_graph(batch, in_capture=True)
+    with pytest.raises(tilewright.Unsupported, match="values of 32 beside keys of 64 .* --disable-cuda-graph"):
+        engine.forward_decode(case.q, *case.new(), layer_of(case), batch)
 
 
 def test_codes() -> None:
@@ -185,7 +203,6 @@ def test_graphs_read_the_same_tensors() -> None:
     "changes,text",
     [
         ({"is_cross_attention": True}, "cross-attention"),
-        ({"v_head_dim": 32}, "values of another width"),
         ({"logit_cap": 2.0, "logit_capping_method": "other"}, "capped by other"),
         ({"xai_temperature_len": 5}, "scales or turns q"),
     ],

@@ -20,6 +20,9 @@ from tilewright.integrations._paged import (
 )
 
 _OTHER = "; choose another one by --attention-backend"
+_NO_GRAPH = (
+    "and what stands in for it cannot be captured in a graph; --disable-cuda-graph runs without" + _OTHER
+)
 
 
 class Attention(ABC):
@@ -45,6 +48,7 @@ class Attention(ABC):
         self._pages: Tensor | None = None
         self._one: Tensor | None = None
         self._sinks: dict[int, Tensor] = {}
+        self._is_for_graphs = False  # the metadata
 
     @abstractmethod
     def write(self, layer: Any, forward_batch: Any, k: Tensor, v: Tensor) -> None:
@@ -54,7 +58,7 @@ class Attention(ABC):
 
     def init_forward_metadata(self, forward_batch: Any) -> None:
         """Of a batch that runs outside of graphs."""
-        mode = forward_batch.forward_mode
+        mode, self._is_for_graphs = forward_batch.forward_mode, False
         if mode.is_idle():
             self.forward_metadata = None
             return
@@ -67,10 +71,7 @@ class Attention(ABC):
     def init_cuda_graph_state(self, max_bs: int, max_num_tokens: int) -> None:
         """Tensors that graphs read."""
         if self.head_dim not in decode_sizes():
-            raise Unsupported(
-                f"a head size of {self.head_dim} has no decode attention, and gathering keys cannot be "
-                f"captured in a graph; --disable-cuda-graph runs without{_OTHER}"
-            )
+            raise Unsupported(f"a head size of {self.head_dim} has no decode attention, {_NO_GRAPH}")
         given = {"dtype": torch.int32, "device": self.device}
         self._lengths = torch.ones(max_bs, **given)
         self._pages = torch.zeros(max_bs, self.max_pages, **given)
@@ -89,6 +90,7 @@ class Attention(ABC):
                 "or choose another one by --attention-backend"
             )
         _check_mode(forward_batch)
+        self._is_for_graphs = True
         count = forward_batch.batch_size
         self._lengths[:count].copy_(forward_batch.seq_lens[:count])
         table = self._table(forward_batch.req_pool_indices[:count], self.max_pages)
@@ -131,26 +133,29 @@ class Attention(ABC):
         """[tokens, heads * d] of q, k, v of any shape with as many elements."""
         _check_layer(layer, others)
         heads, kv_heads, d = layer.tp_q_head_num, layer.tp_k_head_num, layer.head_dim
+        value_dim = layer.v_head_dim
+        if self._is_for_graphs and value_dim != d:
+            raise Unsupported(f"values of {value_dim} beside keys of {d} have no decode attention, {_NO_GRAPH}")
         q = q.contiguous().view(-1, heads, d)
-        out = torch.empty_like(q)
+        out = q.new_empty(q.shape[0], heads, value_dim)
         batch = self.forward_metadata
         if batch is None:
-            return out.view(-1, heads * d)
+            return out.view(-1, heads * value_dim)
         new = None
         if k is not None:
-            new = (k.view(-1, kv_heads, d), v.view(-1, kv_heads, d))
+            new = (k.view(-1, kv_heads, d), v.view(-1, kv_heads, value_dim))
             if save_kv_cache:
                 self.write(layer, forward_batch, *new)
         sink, mask = self._sink(sinks), _mask(layer)
         if not mask.causal and new is not None and not save_kv_cache:
             attend_itself(batch, q, new, out, mask, sink)
-            return out.view(-1, heads * d)
-        pool, shape = self.token_to_kv_pool, (-1, self.page_size, kv_heads, d)
-        k_cache = pool.get_key_buffer(layer.layer_id).view(shape)
-        v_cache = pool.get_value_buffer(layer.layer_id).view(shape)
+            return out.view(-1, heads * value_dim)
+        pool, shape = self.token_to_kv_pool, (-1, self.page_size, kv_heads)
+        k_cache = pool.get_key_buffer(layer.layer_id).view(*shape, d)
+        v_cache = pool.get_value_buffer(layer.layer_id).view(*shape, value_dim)
         scales = self._scales(layer) if k_cache.dtype is torch.float8_e4m3fn else None
         attend(batch, q, k_cache, v_cache, out, mask, sink=sink, scales=scales)
-        return out.view(-1, heads * d)
+        return out.view(-1, heads * value_dim)
 
     def _scales(self, layer: Any) -> Scales:
         if layer.k_scale is not None and layer.v_scale is not None:
@@ -209,8 +214,8 @@ def _check_layer(layer: Any, others: dict[str, Any]) -> None:
     names = sorted(name for name, value in others.items() if value is not None)
     if names:
         raise Unsupported(f"this model gives attention {', '.join(names)}, unknown to us{_OTHER}")
-    if layer.is_cross_attention or layer.v_head_dim != layer.qk_head_dim:
-        raise Unsupported(f"cross-attention, and values of another width than keys, have no kernel{_OTHER}")
+    if layer.is_cross_attention:
+        raise Unsupported(f"cross-attention has no kernel{_OTHER}")
     if layer.logit_cap and layer.logit_capping_method != "tanh":
         raise Unsupported(f"logits are capped by {layer.logit_capping_method}, and ours by tanh{_OTHER}")
     if layer.xai_temperature_len > 0 or layer.pos_encoding_mode != "NONE":
