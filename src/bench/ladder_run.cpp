@@ -43,6 +43,7 @@ json problem_json(const AttentionProblem& p) {
           {"q_len", p.q_len},
           {"kv_len", p.kv_len},
           {"head_dim", p.head_dim},
+          {"value_dim", value_dim(p)},
           {"causal", p.causal},
           {"q_strides", strides_json(p.q_strides)}};
 }

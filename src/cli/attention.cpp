@@ -56,9 +56,10 @@ void write_results(const AttentionArgs& args, const AttentionProblem& p,
                    const std::vector<std::uint16_t>& out, const std::vector<float>& lse) {
   if (!args.out.empty()) {
     // Out lies as q does.
-    const std::vector<std::int64_t> shape =
-        args.input.drawn.empty() ? load_tensor(args.input, args.input.q).shape()
-                                 : std::vector{p.batch, p.q_len, p.heads, p.head_dim};
+    std::vector<std::int64_t> shape = args.input.drawn.empty()
+                                          ? load_tensor(args.input, args.input.q).shape()
+                                          : std::vector{p.batch, p.q_len, p.heads, p.head_dim};
+    shape.back() = value_dim(p);
     write_tensor(args.out, "out",
                  contiguous_view(static_cast<const void*>(out.data()), p.dtype, shape));
   }
@@ -203,10 +204,12 @@ void add_input_options(CLI::App& command, AttentionInput& input) {
       ->check(quiet(CLI::IsMember({"normal", "outlier"})))
       ->type_name("normal|outlier");
   command
-      .add_option("--shape", input.shape, "batch, heads, kv_heads, queries, keys, head_dim of them")
-      ->type_name("B,H,HKV,NQ,NK,D")
+      .add_option("--shape", input.shape,
+                  "batch, heads, kv_heads, queries, keys, head_dim of them; one more number: of "
+                  "values")
+      ->type_name("B,H,HKV,NQ,NK,D[,DV]")
       ->delimiter(',')
-      ->expected(6);
+      ->expected(6, 7);
   command.add_option("--sink", input.sink, "[heads]: scores of one more key without a value")
       ->type_name("FILE|NAME");
 }

@@ -198,13 +198,39 @@ TEST_F(AttentionTool, TakesTensorsOfASafetensorsFile) {
   for (const std::uint16_t code : result.elems<std::uint16_t>()) ASSERT_EQ(code, 0x3f80);
 }
 
+TEST_F(AttentionTool, ValuesOfAnotherWidth) {
+  const std::string out = path("out.npy");
+  write("v", {30, 1, 40}, 3);
+  const Outcome run = attention("--causal --check --out " + out);
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("head_dim 64, value_dim 40, causal"));
+  EXPECT_EQ(read_npy(out).shape(), (std::vector<std::int64_t>{20, 2, 40}));
+  // Heads first: out lies as q does.
+  write("q", {2, 20, 192}, 1);
+  write("k", {1, 30, 192}, 2);
+  write("v", {1, 30, 128}, 3);
+  const Outcome heads_first = attention("--layout hnd --check --out " + out);
+  EXPECT_EQ(heads_first.status, 0) << heads_first.err;
+  EXPECT_EQ(read_npy(out).shape(), (std::vector<std::int64_t>{2, 20, 128}));
+  const Outcome drawn = run_tool(
+      std::string(kDevice) + "attention --inputs normal --shape 1,2,1,20,30,136,72 --check --json");
+  EXPECT_EQ(drawn.status, 0) << drawn.err;
+  EXPECT_EQ(drawn.parsed()["error"]["rows"], 40);
+  EXPECT_THAT(attention("--layout hnd --dtype e4m3 --check").err,
+              HasSubstr("does not support a value_dim other than head_dim"));
+}
+
 TEST_F(AttentionTool, NamesWhatIsWrong) {
   EXPECT_THAT(attention("--layout bnhd").err, HasSubstr("which --layout bnhd does not describe"));
   EXPECT_THAT(attention("--layout nnd").err, HasSubstr("each once, d last"));
   EXPECT_THAT(attention("--window 3,x").err, HasSubstr("--window 3,x"));
   EXPECT_THAT(attention("--kernel k9").err, HasSubstr("there is no kernel \"k9\""));
+  write("v", {30, 2, 64}, 3);
+  EXPECT_THAT(attention("").err, HasSubstr("k is [batch 1, rows 30, heads 1], v [1, 30, 2]"));
+  write("v", {30, 1, 100}, 3);
+  EXPECT_THAT(attention("").err, HasSubstr("value_dim = 100; expected a multiple of 8"));
   write("k", {30, 1, 32}, 2);
-  EXPECT_THAT(attention("").err, HasSubstr("expected the same"));
+  EXPECT_THAT(attention("").err, HasSubstr("head_dim 64, k 1 and 32; expected the same"));
   EXPECT_THAT(run_tool(std::string(kDevice) + "attention --q /nonexistent.npy").err,
               HasSubstr("nonexistent.npy"));
 }

@@ -32,13 +32,14 @@ KeyValues read_keys(const AttentionData& data, std::int64_t batch, std::int64_t 
   const AttentionProblem& p = data.problem;
   const FormatSpec& format = attention_format(p.dtype);
   const auto dim = static_cast<std::size_t>(p.head_dim);
+  const auto v_dim = static_cast<std::size_t>(value_dim(p));
   KeyValues out;
   const AttentionSequence sequence = find_sequence(data, batch);
   for (std::int64_t i = 0; i < sequence.kv_len; ++i) {
     const std::int64_t j = sequence.kv_first + i;
     const std::span<const std::uint16_t> k(data.k), v(data.v);
     append_row(out.k, format, k.subspan(row_begin(p.k_strides, batch, j, kv_head), dim));
-    append_row(out.v, format, v.subspan(row_begin(p.v_strides, batch, j, kv_head), dim));
+    append_row(out.v, format, v.subspan(row_begin(p.v_strides, batch, j, kv_head), v_dim));
   }
   for (const double x : out.v) out.value_max = std::max(out.value_max, std::abs(x));
   return out;
@@ -51,11 +52,13 @@ void attend_row(const AttentionData& data, const KeyValues& keys, ExactRow& row)
   std::vector<double> q;
   const std::size_t q_begin = row_begin(p.q_strides, row.batch, row.first + row.row, row.head);
   append_row(q, attention_format(p.dtype), std::span(data.q).subspan(q_begin, dim));
-  const auto first = static_cast<std::size_t>(visible.begin) * dim;
-  const std::size_t count = static_cast<std::size_t>(visible.count()) * dim;
+  const auto v_dim = static_cast<std::size_t>(value_dim(p));
+  const auto seen = [&](std::span<const double> all, std::size_t columns) {
+    return all.subspan(static_cast<std::size_t>(visible.begin) * columns,
+                       static_cast<std::size_t>(visible.count()) * columns);
+  };
   const reference::AttentionResult exact =
-      attend_query(data, row, q, std::span(keys.k).subspan(first, count),
-                   std::span(keys.v).subspan(first, count));
+      attend_query(data, row, q, seen(keys.k, dim), seen(keys.v, v_dim));
   const bool is_half = p.dtype == DType::kF16;
   const double roundoff = is_half ? reference::kRoundoffFp16 : reference::kRoundoffBf16;
   const reference::AttentionRow bound = {.head_dim = p.head_dim,
@@ -69,7 +72,7 @@ void attend_row(const AttentionData& data, const KeyValues& keys, ExactRow& row)
                                          .out_roundoff = roundoff};
   row.out = exact.out;
   row.out_magnitude = exact.out_magnitude;
-  for (std::size_t c = 0; c < dim; ++c)
+  for (std::size_t c = 0; c < v_dim; ++c)
     row.out_bound.push_back(
         reference::attention_out_bound(bound, exact.out[c], exact.out_magnitude[c]));
   row.lse = exact.lse[0];
@@ -138,7 +141,7 @@ AttentionErrors compare_rows(const AttentionProblem& p, std::span<const ExactRow
   errors.rows = static_cast<std::int64_t>(rows.size());
   errors.is_decided = magnitudes == 0 || bounds < magnitudes;
   const double elems =
-      std::max(1.0, static_cast<double>(rows.size()) * static_cast<double>(p.head_dim));
+      std::max(1.0, static_cast<double>(rows.size()) * static_cast<double>(value_dim(p)));
   errors.rmse = std::sqrt(error_norm / elems);
   errors.relative_rms = norm > 0 ? std::sqrt(error_norm / norm) : std::sqrt(error_norm);
   errors.cosine = norm > 0 && out_norm > 0 ? dot / std::sqrt(norm * out_norm) : 1;

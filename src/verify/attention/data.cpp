@@ -145,14 +145,29 @@ AttentionExtents read_layout(const std::string& layout, std::span<const std::int
   return out;
 }
 
+namespace {
+
+// Those of the same tensor with rows of another width; all strides count whole rows.
+Strides with_row(const Strides& s, std::int64_t from, std::int64_t to) {
+  const auto widen = [&](std::int64_t stride) {
+    return stride / std::max<std::int64_t>(from, 1) * to;
+  };
+  return {widen(s.batch), widen(s.row), widen(s.head)};
+}
+
+}  // namespace
+
+std::int64_t value_dim(const AttentionProblem& p) noexcept {
+  return p.value_dim == 0 ? p.head_dim : p.value_dim;
+}
+
 void set_extents(AttentionProblem& p, const AttentionExtents& q, const AttentionExtents& k,
                  const AttentionExtents& v) {
-  require(
-      k.batch == v.batch && k.rows == v.rows && k.heads == v.heads && k.head_dim == v.head_dim,
-      ErrorKind::kInvalidArgument,
-      "attention: k is [batch {}, rows {}, heads {}, head_dim {}], v [{}, {}, {}, {}]; expected "
-      "the same",
-      k.batch, k.rows, k.heads, k.head_dim, v.batch, v.rows, v.heads, v.head_dim);
+  require(k.batch == v.batch && k.rows == v.rows && k.heads == v.heads, ErrorKind::kInvalidArgument,
+          "attention: k is [batch {}, rows {}, heads {}], v [{}, {}, {}]; expected the same",
+          k.batch, k.rows, k.heads, v.batch, v.rows, v.heads);
+  require(v.head_dim > 0, ErrorKind::kInvalidArgument,
+          "attention: rows of v have no elements; expected a multiple of 8");
   require(q.batch == k.batch && q.head_dim == k.head_dim, ErrorKind::kInvalidArgument,
           "attention: q has batch {} and head_dim {}, k {} and {}; expected the same", q.batch,
           q.head_dim, k.batch, k.head_dim);
@@ -162,7 +177,9 @@ void set_extents(AttentionProblem& p, const AttentionExtents& q, const Attention
   p.q_len = q.rows;
   p.kv_len = k.rows;
   p.head_dim = q.head_dim;
-  p.q_strides = p.out_strides = q.strides;
+  p.value_dim = v.head_dim;
+  p.q_strides = q.strides;
+  p.out_strides = with_row(q.strides, q.head_dim, v.head_dim);
   p.k_strides = k.strides;
   p.v_strides = v.strides;
 }

@@ -29,7 +29,7 @@ struct AttentionSequence {
 };
 AttentionSequence find_sequence(const AttentionData& data, std::int64_t batch);
 
-/// 4 * head_dim for every visible score, packed sequences by their lengths.
+/// 2 * (head_dim + value_dim) for every visible score, packed sequences by their lengths.
 double visible_flops(const AttentionData& data);
 
 /// bf16 or fp16.
@@ -52,7 +52,11 @@ struct AttentionExtents {
 AttentionExtents read_layout(const std::string& layout, std::span<const std::int64_t> shape,
                              const std::string& name);
 
-/// Sizes and strides of the problem from the shapes of q, k and v.
+/// Columns of v and out.
+std::int64_t value_dim(const AttentionProblem& problem) noexcept;
+
+/// Sizes and strides of the problem from the shapes of q, k and v. out lies as q does, with rows as
+/// wide as those of v.
 /// Errors   InvalidArgument if they do not fit each other
 void set_extents(AttentionProblem& problem, const AttentionExtents& q, const AttentionExtents& k,
                  const AttentionExtents& v);

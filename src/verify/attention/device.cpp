@@ -16,7 +16,8 @@ void reserve(const Device& device, std::unique_ptr<Buffer>& buffer, std::size_t 
 
 std::size_t out_bytes(const AttentionProblem& p) {
   const std::int64_t batch = p.is_packed ? 1 : p.batch, rows = p.is_packed ? p.total_q : p.q_len;
-  return 2 * static_cast<std::size_t>(span_elems(batch, rows, p.heads, p.head_dim, p.out_strides));
+  return 2 *
+         static_cast<std::size_t>(span_elems(batch, rows, p.heads, value_dim(p), p.out_strides));
 }
 std::size_t lse_bytes(const AttentionProblem& p) {
   const std::int64_t rows = p.is_packed ? p.total_q : p.batch * p.q_len;

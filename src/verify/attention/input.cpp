@@ -137,8 +137,8 @@ HostTensor load_tensor(const AttentionInput& input, const std::string& name) {
 namespace {
 
 AttentionData describe_drawn(const AttentionInput& input) {
-  require(input.shape.size() == 6, ErrorKind::kInvalidArgument,
-          "attention: --inputs {} without --shape; expected B,H,HKV,NQ,NK,D", input.drawn);
+  require(input.shape.size() == 6 || input.shape.size() == 7, ErrorKind::kInvalidArgument,
+          "attention: --inputs {} without --shape; expected B,H,HKV,NQ,NK,D[,DV]", input.drawn);
   for (const std::int64_t extent : input.shape)
     require(extent >= 0 && extent < std::int64_t{1} << 24, ErrorKind::kInvalidArgument,
             "attention: --shape has {}; expected 0 to 2^24", extent);
@@ -151,6 +151,7 @@ AttentionData describe_drawn(const AttentionInput& input) {
   p.q_len = input.shape[3];
   p.kv_len = input.shape[4];
   p.head_dim = input.shape[5];
+  p.value_dim = input.shape.back();
   return data;
 }
 
@@ -176,7 +177,7 @@ AttentionData describe_attention(const AttentionInput& input) {
   const bool has_files = !input.file.empty() || input.q != "q" || input.k != "k" || input.v != "v";
   require(has_files || !input.drawn.empty(), ErrorKind::kInvalidArgument,
           "attention: there are no operands; give --q, --k and --v, .npy files or names of tensors "
-          "in --input FILE, or draw them: --inputs normal --shape B,H,HKV,NQ,NK,D");
+          "in --input FILE, or draw them: --inputs normal --shape B,H,HKV,NQ,NK,D[,DV]");
   AttentionData data = input.drawn.empty() ? read_attention(input) : describe_drawn(input);
   AttentionProblem& p = data.problem;
   p.causal = input.causal;
@@ -194,10 +195,10 @@ void draw_operands(const AttentionInput& input, AttentionData& data) {
   const AttentionProblem& p = data.problem;
   const Drawn from = input.drawn == "outlier" ? Drawn::kOutlier : Drawn::kNormal;
   const std::int64_t q_elems = p.batch * p.q_len * p.heads * p.head_dim;
-  const std::int64_t kv_elems = p.batch * p.kv_len * p.kv_heads * p.head_dim;
+  const std::int64_t kv_rows = p.batch * p.kv_len * p.kv_heads;
   data.q = draw_values(from, q_elems, 1, p.dtype);
-  data.k = draw_values(from, kv_elems, 2, p.dtype);
-  data.v = draw_values(from, kv_elems, 3, p.dtype);
+  data.k = draw_values(from, kv_rows * p.head_dim, 2, p.dtype);
+  data.v = draw_values(from, kv_rows * value_dim(p), 3, p.dtype);
 }
 
 AttentionData load_attention(const AttentionInput& input) {

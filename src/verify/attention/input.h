@@ -13,8 +13,9 @@ struct AttentionInput {
   std::string q = "q", k = "k", v = "v", file, layout, dtype, kernel = "auto";
   std::string cu_q, cu_kv;  ///< where packed sequences begin; empty: not packed
   std::string sink, window;
-  std::string drawn;                ///< "normal" or "outlier": no files
-  std::vector<std::int64_t> shape;  ///< then: batch, heads, kv_heads, q_len, kv_len, head_dim
+  std::string drawn;  ///< "normal" or "outlier": no files
+  /// Then: batch, heads, kv_heads, q_len, kv_len, head_dim; value_dim if it is another.
+  std::vector<std::int64_t> shape;
   std::optional<double> scale;
   double softcap = 0;
   bool causal = false;

@@ -66,7 +66,7 @@ reference::AttentionResult attend_query(const AttentionData& data, const ExactRo
                                .q_len = 1,
                                .kv_len = visible_keys(data, row).count(),
                                .head_dim = p.head_dim,
-                               .v_head_dim = p.head_dim,
+                               .v_head_dim = value_dim(p),
                                .scale = p.scale,
                                .softcap = p.softcap,
                                .sink = sink,
