@@ -210,6 +210,8 @@ ROWS = [
      attention_beside("fa3", head_dim=128, causal=True), False),
     ("Attention", "attention, bf16, keys of 192 and values of 128, n 1024 to 16384, beside cuDNN",
      "2026-11-26-attention-value-dim.json", value_dim, True),
+    ("Attention", "attention, bf16, head_dim 192, n 512 to 16384, beside cuDNN, on an H100",
+     "2026-11-26-attention-192.json", value_dim, False),
     ("Attention", "attention, e4m3 (K7), n >= 2048, beside FlashAttention-3", K7, by_head_dim, True),
     ("Attention", "e4m3 on outliers, 4096 keys: per tensor / rotated, per block (K8)",
      "2026-11-22-fp8-accuracy.json", fp8_error, False),
