@@ -30,15 +30,20 @@ struct DecodeAppend {
 ///
 /// Sequence b has n = lengths[b] keys, read on the device, and with append the q_len that this call
 /// adds. Query i stands at key n - q_len + i (bottom-right alignment); causal and the window
-/// count from there. A row without a visible key gives out = 0, lse = -inf.
+/// count from there. With chunks, query i also sees key j only if (n - q_len + i) / chunk and
+/// j / chunk are the same whole number (chunked local attention, as Llama 4 has). A row without a
+/// visible key gives out = 0, lse = -inf.
 ///
 /// Shapes   q, out [batch, q_len, heads, head_dim] of dtype; caches of kv_dtype [num_pages,
 ///          page_size, kv_heads, head_dim] with block_table [batch, max_pages], or [batch,
 ///          max_len, kv_heads, head_dim]; lengths [batch]; lse [batch, heads, q_len]; with append
 ///          new_k, new_v [batch, q_len, kv_heads, head_dim] of dtype; with rotary pairs two tables
 ///          of angles (RotaryTable) of max_position rows
-/// Layout   head_dim contiguous, rows 16-byte aligned; other strides free, those of keys and values
-///          the same. Bytes of rows that no query sees may be anything, NaN included
+/// Sizes    head_dim a multiple of 8 up to 256. What exists is read, and 64, 96, 128, 192 or 256
+///          elements are multiplied (Blackwell: 64, 128 or 256), zeros behind the last one
+/// Layout   head_dim contiguous, rows 16-byte aligned (e4m3 with a head_dim that is no multiple of
+///          16 needs cache_strides with gaps); other strides free, those of keys and values the
+///          same. Bytes of rows that no query sees may be anything, NaN included
 /// Numbers  e4m3 becomes f16 without loss, and q f16 times a power of two per row; products are
 ///          accumulated in fp32; exp(s_j) is rounded to the 16 bits that v has (e4m3: f16) before
 ///          it meets v; new keys are rotated in fp32 and rounded once, to kv_dtype; q to dtype
@@ -70,6 +75,7 @@ struct AttentionDecodeProblem {
   std::int64_t splits = 0;
   /// "auto", or one that a plan lists.
   std::string kernel = "auto";
+  std::int64_t chunk = 0;  ///< keys of a chunk; 0: all keys are one
 };
 
 /// Costs, flops and bytes are those of full caches. Kernels: "r16" and "r64" take 16 or 64 rows of

@@ -428,6 +428,7 @@ typedef struct tw_attention_decode_problem {
   tw_strides cache_strides; /* batch: from page to page */
   int64_t splits; /* 0: by the lengths */
   const char* kernel; /* NULL or "auto", or a name that the plan's text lists */
+  int64_t chunk; /* keys of a chunk: a query sees those of its own alone; 0: all keys are one */
 } tw_attention_decode_problem;
 
 /* Device addresses; NULL where the problem does not need it. */

@@ -317,7 +317,8 @@ static const Member kMembers_tw_attention_decode_problem[] = {
   {"new_v_strides", KIND_STRUCT, offsetof(tw_attention_decode_problem, new_v_strides), .inner = &kStruct_tw_strides},
   {"cache_strides", KIND_STRUCT, offsetof(tw_attention_decode_problem, cache_strides), .inner = &kStruct_tw_strides},
   {"splits", KIND_I64, offsetof(tw_attention_decode_problem, splits)},
-  {"kernel", KIND_TEXT, offsetof(tw_attention_decode_problem, kernel)}};
+  {"kernel", KIND_TEXT, offsetof(tw_attention_decode_problem, kernel)},
+  {"chunk", KIND_I64, offsetof(tw_attention_decode_problem, chunk)}};
 static PyObject* names_tw_attention_decode_problem[COUNT(kMembers_tw_attention_decode_problem)];
 static tw_attention_decode_problem defaults_tw_attention_decode_problem;
 static const Struct kStruct_tw_attention_decode_problem = {
@@ -2283,7 +2284,7 @@ const Class kClasses[] = {
     create_tw_attention_prepare, destroy_tw_attention_prepare,
     kQueries_tw_attention_prepare, COUNT(kQueries_tw_attention_prepare), kRules_tw_attention_prepare, COUNT(kRules_tw_attention_prepare), kCalls_tw_attention_prepare, COUNT(kCalls_tw_attention_prepare)},
   {"AttentionDecode",
-    "AttentionDecode(device, /, *, dtype='bf16', kv_dtype='bf16', batch=1, q_len=1, heads=1, kv_heads=1, head_dim=0, max_len=0, page_size=0, num_pages=0, max_pages=0, table_stride=0, scale=0.0, causal=True, window_left=-1, softcap=0.0, descale='none', has_sink=False, has_lse=False, append=None, q_strides=None, out_strides=None, new_k_strides=None, new_v_strides=None, cache_strides=None, splits=0, kernel=None)\n"
+    "AttentionDecode(device, /, *, dtype='bf16', kv_dtype='bf16', batch=1, q_len=1, heads=1, kv_heads=1, head_dim=0, max_len=0, page_size=0, num_pages=0, max_pages=0, table_stride=0, scale=0.0, causal=True, window_left=-1, softcap=0.0, descale='none', has_sink=False, has_lse=False, append=None, q_strides=None, out_strides=None, new_k_strides=None, new_v_strides=None, cache_strides=None, splits=0, kernel=None, chunk=0)\n"
     "--\n"
     "\n"
     "Attention of a few new tokens over long caches.\n"
@@ -2314,7 +2315,8 @@ const Class kClasses[] = {
     "  new_v_strides: {batch, row, head}\n"
     "  cache_strides: {batch, row, head}; batch: from page to page\n"
     "  splits: 0: by the lengths\n"
-    "  kernel: None or \"auto\", or a name that the plan's text lists",
+    "  kernel: None or \"auto\", or a name that the plan's text lists\n"
+    "  chunk: keys of a chunk: a query sees those of its own alone; 0: all keys are one",
     "Device", &kStruct_tw_attention_decode_problem, &kStruct_inputs_tw_attention_decode, plan_tw_attention_decode,
     create_tw_attention_decode, destroy_tw_attention_decode,
     kQueries_tw_attention_decode, COUNT(kQueries_tw_attention_decode), kRules_tw_attention_decode, COUNT(kRules_tw_attention_decode), kCalls_tw_attention_decode, COUNT(kCalls_tw_attention_decode)},

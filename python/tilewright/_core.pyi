@@ -820,6 +820,7 @@ class AttentionDecode(Operator):
       cache_strides: {batch, row, head}; batch: from page to page
       splits: 0: by the lengths
       kernel: None or "auto", or a name that the plan's text lists
+      chunk: keys of a chunk: a query sees those of its own alone; 0: all keys are one
     """
     def __new__(
         cls,
@@ -853,6 +854,7 @@ class AttentionDecode(Operator):
         cache_strides: Strides | tuple[Any, ...] = ...,
         splits: int = 0,
         kernel: str | None = None,
+        chunk: int = 0,
     ) -> Self: ...
     @property
     def plan_text(self) -> str:

@@ -100,7 +100,7 @@ void add_decode_shape_options(CLI::App& command, DecodeArgs& args) {
   count("--q-len", p.q_len, 0, "queries of each, up to 16");
   count("--heads", p.heads, 1, "of q");
   count("--kv-heads", p.kv_heads, 1, "of keys and values");
-  count("--head-dim", p.head_dim, 8, "64, 128 or 256");
+  count("--head-dim", p.head_dim, 8, "a multiple of 8 up to 256");
   count("--keys", args.keys, 0, "in the cache, of the longest sequence");
   count("--page", args.page_size, 0, "keys of a page; 0: no pages");
   count("--window", p.window_left, -1, "keys that a query sees before its own; -1: all");

@@ -110,7 +110,10 @@ class DecodeRun {
     return std::min(n + (p_.append.is_wanted ? p_.q_len : 0), room());
   }
   std::int64_t first_seen(std::int64_t b) const {
-    return p_.window_left < 0 ? 0 : std::max<std::int64_t>(total(b) - p_.q_len - p_.window_left, 0);
+    const std::int64_t first = std::max<std::int64_t>(total(b) - p_.q_len, 0);
+    const std::int64_t of_window =
+        p_.window_left < 0 ? 0 : std::max<std::int64_t>(total(b) - p_.q_len - p_.window_left, 0);
+    return std::max(of_window, p_.chunk == 0 ? 0 : first / p_.chunk * p_.chunk);
   }
   /// Element of the caches.
   std::size_t offset(std::int64_t b, std::int64_t key, std::int64_t head) const {
@@ -313,9 +316,55 @@ class DecodeRun {
                                                .sink = case_.sink,
                                                .magnitudes = true};
     const std::span<const double> of_b = std::span(q).subspan(first, each);
+    if (p_.chunk > 0) return in_chunks(params, of_b, std::span(doubt).subspan(first, each), k, v);
     return {reference::attention(params, of_b, k, v),
             reference::attention_score_shift(params, of_b, std::span(doubt).subspan(first, each), k,
                                              {})};
+  }
+
+  /// Query by query, over the keys of its chunk: the last one that a causal query sees is its own,
+  /// and one that is not causal sees no window here.
+  Expected in_chunks(reference::AttentionParams params, std::span<const double> q,
+                     std::span<const double> doubt, std::span<const double> k,
+                     std::span<const double> v) const {
+    EXPECT_TRUE(p_.causal || p_.window_left < 0) << "in_chunks() has no such reference";
+    const auto rows = static_cast<std::size_t>(p_.q_len * p_.heads);
+    const std::int64_t n = params.kv_len, row = p_.kv_heads * p_.head_dim;
+    const auto each = static_cast<std::size_t>(p_.heads * p_.head_dim);
+    Expected all;
+    for (auto* of_row :
+         {&all.result.lse, &all.result.row_max, &all.result.score_magnitude, &all.score_shift})
+      of_row->resize(rows);
+    for (std::int64_t i = 0; i < p_.q_len; ++i) {
+      const std::int64_t position = n - p_.q_len + i;
+      const std::int64_t begin = std::max<std::int64_t>(position, 0) / p_.chunk * p_.chunk;
+      const std::int64_t behind = p_.causal ? position + 1 : std::min(begin + p_.chunk, n);
+      const std::int64_t end = position < 0 ? begin : behind;
+      params.q_len = 1, params.kv_len = end - begin;
+      const auto of_keys = [&](std::span<const double> x) {
+        return x.subspan(static_cast<std::size_t>(begin * row),
+                         static_cast<std::size_t>((end - begin) * row));
+      };
+      const std::size_t first = static_cast<std::size_t>(i) * each;
+      const auto of_query = [&](std::span<const double> x) { return x.subspan(first, each); };
+      const reference::AttentionResult one =
+          reference::attention(params, of_query(q), of_keys(k), of_keys(v));
+      const std::vector<double> shift =
+          reference::attention_score_shift(params, of_query(q), of_query(doubt), of_keys(k), {});
+      const auto behind_all = [](std::vector<double>& to, const std::vector<double>& from) {
+        to.insert(to.end(), from.begin(), from.end());
+      };
+      behind_all(all.result.out, one.out);
+      behind_all(all.result.out_magnitude, one.out_magnitude);
+      for (std::int64_t h = 0; h < p_.heads; ++h) {
+        const auto from = static_cast<std::size_t>(h);
+        const auto line = static_cast<std::size_t>(h * p_.q_len + i);
+        all.result.lse[line] = one.lse[from], all.result.row_max[line] = one.row_max[from];
+        all.result.score_magnitude[line] = one.score_magnitude[from];
+        all.score_shift[line] = shift[from];
+      }
+    }
+    return all;
   }
 
   void compare() const {

@@ -1,6 +1,7 @@
 // What a decode plan says, and what it refuses, by arithmetic alone: no device is opened.
 #include "base/error.h"
 #include "device/kernel_registry.h"
+#include "kernels/attention/decode/shape.h"
 #include "kernels/attention_sm100/decode/tensor_decode.h"
 #include "ops/decode/plan.h"
 #include "ops/decode/problem.h"
@@ -155,10 +156,16 @@ TEST_F(AttentionDecodePlanTest, AnOlderOrNewerDeviceIsRefused) {
   EXPECT_THAT(refusal(older, kGood), HasSubstr("NVIDIA A100 has compute capability 8.0"));
   EXPECT_THAT(refusal(b200(), with(kGood, [](auto& p) { p.kernel = "r16"; })),
               HasSubstr("r16 is for sm_90a; NVIDIA B200 has compute capability 10.0"));
-  EXPECT_THAT(refusal(b200(), with(kGood, [](auto& p) { p.head_dim = 96; })),
-              HasSubstr("t16, t64: exists for head_dim 64, 128 and 256, not 96"));
-  EXPECT_THAT(refusal(hopper(), with(kGood, [](auto& p) { p.head_dim = 96; })),
-              HasSubstr("r64: exists for head_dim 64, 128 and 256, not 96"));
+  EXPECT_THAT(refusal(b200(), with(kGood, [](auto& p) { p.head_dim = 264; })),
+              HasSubstr("t16, t64: exists for head_dim up to 256, not 264"));
+  EXPECT_THAT(refusal(hopper(), with(kGood, [](auto& p) { p.head_dim = 264; })),
+              HasSubstr("r64: exists for head_dim up to 256, not 264"));
+  EXPECT_THAT(refusal(hopper(), with(kGood,
+                                     [](auto& p) {
+                                       to_pages(p);
+                                       p.head_dim = 96, p.kernel = "r16_tma";
+                                     })),
+              HasSubstr("r16_tma exists for head_dim 64, 128 and 256, not 96"));
   EXPECT_THAT(
       refusal(hopper(), with(kGood, [](auto& p) { p.batch = 1 << 20, p.max_len = 1 << 30; })),
       HasSubstr("Run parts of the batch"));
@@ -196,6 +203,33 @@ TEST_F(AttentionDecodePlanTest, SharedMemoryOfBlackwellKernels) {
         EXPECT_GE(shape.stages(), 2);
         EXPECT_LE(shape.shared_bytes(), 227 * 1024);
         EXPECT_EQ(shape.query_bytes() % 1024, 0) << "boxes begin at multiples of the swizzle";
+      }
+    }
+  }
+}
+
+// Rows count for what they are, and are multiplied, and kept between CTAs, as the entry has them.
+TEST_F(AttentionDecodePlanTest, OtherHeadDimsTakeTheNextWidth) {
+  for (const auto& [head_dim, width] :
+       {std::pair{8, 64}, std::pair{56, 64}, std::pair{72, 96}, std::pair{96, 96},
+        std::pair{104, 128}, std::pair{136, 192}, std::pair{192, 192}, std::pair{200, 256}}) {
+    const auto plan = plan_of(with(kGood, [&](auto& p) { p.head_dim = head_dim, p.splits = 2; }));
+    EXPECT_THAT(plan.launches.back().entry,
+                HasSubstr(std::string("_d") + std::to_string(width) + "_r16_any"));
+    EXPECT_EQ(plan.bytes, 2.0 * head_dim * (3000 * 8 * 2 * 2 + 32 * 2 * 2));
+    EXPECT_GE(plan.workspace_bytes, 2u * 8 * 2 * 16 * static_cast<std::size_t>(width) * 4);
+  }
+  // Chunks bound what has to be read.
+  const auto chunked = plan_of(with(kGood, [](auto& p) { p.chunk = 1024, p.q_len = 2; }));
+  EXPECT_THAT(chunked.launches.back().entry, HasSubstr("decode_bf16_d128_r16_any"));
+  EXPECT_EQ(chunked.bytes, 2.0 * 128 * ((3000 - 2048) * 8 * 2 * 2 + 2 * 32 * 2 * 2));
+  EXPECT_EQ(chunked.flops, 2.0 * (951 + 952) * 32 * 128 * 4);
+  for (const int rows : {16, 64}) {
+    for (const auto kv : {kernels::DecodeKv::kBf16, kernels::DecodeKv::kE4m3}) {
+      for (const int width : {64, 96, 128, 192, 256}) {
+        const kernels::DecodeShape shape = kernels::decode_shape(kv, width, rows, true);
+        EXPECT_LE(shape.shared_bytes(), kernels::decode_max_shared(shape.residents));
+        EXPECT_GE(shape.stages, 2);
       }
     }
   }

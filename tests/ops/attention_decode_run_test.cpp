@@ -40,6 +40,14 @@ void to_codes(AttentionDecodeProblem& p) {
   p.kv_dtype = DType::kF8_E4M3;
 }
 
+/// Rows of codes that are no multiples of 16 bytes have gaps.
+void to_head_dim(AttentionDecodeProblem& p, std::int64_t head_dim) {
+  p.head_dim = head_dim;
+  if (p.kv_dtype != DType::kF8_E4M3 || head_dim % 16 == 0) return;
+  const std::int64_t row = (head_dim + 8) * p.kv_heads;
+  p.cache_strides = {(p.page_size > 0 ? p.page_size : p.max_len) * row, row, head_dim + 8};
+}
+
 class AttentionDecodeRunTest : public ChipTest<AttentionDecodeRunTest> {
  protected:
   static void check(const DecodeCase& c) {
@@ -80,6 +88,65 @@ TEST_P(AttentionDecodeRunTest, EveryTypeAtEveryHeadDim) {
       check_with_every_kernel(with(kSmall, [&](AttentionDecodeProblem& p) {
         p.dtype = types.dtype, p.kv_dtype = types.kv_dtype, p.head_dim = head_dim;
       }));
+  }
+}
+// Those that are multiplied as 64, 96, 128, 192 and 256 elements, and are fewer.
+TEST_P(AttentionDecodeRunTest, EveryTypeAtEveryMultipleOf8) {
+  for (const Types types : {kTypes[0], kTypes[1], kTypes[2]}) {
+    for (std::int64_t head_dim = 8; head_dim < 256; head_dim += 8) {
+      if (head_dim == 64 || head_dim == 128) continue;
+      check({with({{.heads = 2, .kv_heads = 1, .max_len = 32, .has_lse = true}, {21}},
+                  [&](AttentionDecodeProblem& p) {
+                    p.dtype = types.dtype, p.kv_dtype = types.kv_dtype;
+                    to_head_dim(p, head_dim);
+                  })});
+    }
+  }
+}
+// Tiles of 16, 32 and 64 rows, the last ones not filled.
+TEST_P(AttentionDecodeRunTest, EveryKernelAtOtherHeadDims) {
+  for (const Types types : {kTypes[0], kTypes[2]}) {
+    for (const std::int64_t head_dim : {40, 80, 112, 192, 248})
+      check_with_every_kernel(
+          with({{.q_len = 5, .heads = 14, .kv_heads = 1, .max_len = 48, .has_lse = true}, {43}},
+               [&](AttentionDecodeProblem& p) {
+                 p.kv_dtype = types.kv_dtype;
+                 to_head_dim(p, head_dim);
+               }));
+  }
+}
+// Every option at once, over pages, in clusters and in parts; and rows with gaps between them.
+TEST_P(AttentionDecodeRunTest, OptionsCrossedAtOtherHeadDims) {
+  for (const Types types : {kTypes[1], kTypes[3]}) {
+    for (const std::int64_t head_dim : {48, 80, 96, 120, 160, 192, 224}) {
+      for (const std::int64_t splits : {0, 3}) {
+        check(paged(with(kSmall,
+                         [&](AttentionDecodeProblem& p) {
+                           p.dtype = types.dtype, p.kv_dtype = types.kv_dtype, p.splits = splits;
+                           p.q_len = 3, p.has_sink = true, p.softcap = 2, p.scale = 0.3;
+                           if (splits > 0) p.window_left = 90;
+                           p.page_size = 16, p.max_len = 0;
+                           to_head_dim(p, head_dim);
+                           if (types.kv_dtype == DType::kF8_E4M3)
+                             p.descale = ScaleSharing::kHead;
+                           else
+                             p.cache_strides = {16 * 2 * 264, 264, 16 * 264};
+                         }),
+                    16));
+      }
+    }
+  }
+}
+TEST_P(AttentionDecodeRunTest, NewTokensOfOtherHeadDims) {
+  for (const Types types : {kTypes[0], kTypes[3]}) {
+    for (const std::int64_t head_dim : {80, 112}) {
+      check(paged(with(kSmall,
+                       [&](AttentionDecodeProblem& p) {
+                         p.dtype = types.dtype, p.kv_dtype = types.kv_dtype, p.head_dim = head_dim;
+                         p.q_len = 2, p.append = {true, RotaryPairs::kHalves, 32, 320};
+                       }),
+                  3));
+    }
   }
 }
 // Tiles of 16, 32 and 64 rows, the last ones not filled.
@@ -183,6 +250,39 @@ TEST_P(AttentionDecodeRunTest, Windows) {
                  [&](AttentionDecodeProblem& p) { p.window_left = window, p.q_len = q_len; }));
     check(paged(with(kSmall, [&](AttentionDecodeProblem& p) { p.window_left = window; }), 3));
   }
+}
+// The last key before a border, on it and behind it; borders between queries of a sequence; fewer
+// keys than queries; chunks that are no multiple of a piece, of one key, and longer than all.
+TEST_P(AttentionDecodeRunTest, Chunks) {
+  DecodeCase c = with(kSmall, [](AttentionDecodeProblem& p) { p.batch = 9, p.max_len = 200; });
+  c.lengths = {63, 64, 65, 66, 127, 128, 129, 0, 1};
+  for (const std::int64_t q_len : {1, 3}) {
+    for (const bool causal : {true, false})
+      check(with(
+          c, [&](AttentionDecodeProblem& p) { p.chunk = 64, p.q_len = q_len, p.causal = causal; }));
+  }
+  for (const std::int64_t chunk : {1, 7, 43, 100000})
+    check(paged(with(c, [&](AttentionDecodeProblem& p) { p.chunk = chunk, p.q_len = 2; }), 16));
+}
+TEST_P(AttentionDecodeRunTest, ChunksWithOtherOptions) {
+  for (const Types types : kTypes) {
+    for (const std::int64_t head_dim : {128, 96, 256}) {
+      check_with_every_kernel(with(
+          {{.batch = 2, .heads = 4, .kv_heads = 2, .max_len = 200, .has_lse = true}, {197, 130}},
+          [&](AttentionDecodeProblem& p) {
+            p.dtype = types.dtype, p.kv_dtype = types.kv_dtype, p.head_dim = head_dim;
+            p.chunk = 64, p.q_len = 3, p.window_left = 40, p.has_sink = true;
+            if (types.kv_dtype == DType::kF8_E4M3) p.descale = ScaleSharing::kHead;
+            if (head_dim == 96) p.splits = 3;
+          }));
+    }
+  }
+  // New tokens that cross a border.
+  DecodeCase c = with(kSmall, [](AttentionDecodeProblem& p) {
+    p.chunk = 32, p.q_len = 4, p.append = {true, RotaryPairs::kHalves, 32, 320};
+  });
+  c.lengths = {62, 33};
+  check(paged(c, 16));
 }
 TEST_P(AttentionDecodeRunTest, ScaleSoftcapAndSink) {
   for (const Types types : {kTypes[0], kTypes[2]}) {

@@ -26,27 +26,36 @@ HEAD_STEP, MAX_HEAD_SIZE = 8, 256
 
 
 @lru_cache(maxsize=None)
-def decode_sizes() -> frozenset[int]:
-    """Head sizes of decode attention, on all chips. Sequences with others are gathered to decode."""
+def decode_sizes(kv_dtype: str = "bf16") -> frozenset[int]:
+    """Head sizes of decode attention over caches of that dtype, on all chips.
+
+    Sequences with others are gathered to decode: e4m3 whose rows are no multiples of 16 bytes.
+    """
+    problem: dict[str, Any] = {"max_len": 1, "scale": 1.0, "kv_dtype": kv_dtype}
+    problem["dtype"] = "f16" if kv_dtype == "f16" else "bf16"
     sizes = range(HEAD_STEP, MAX_HEAD_SIZE + 1, HEAD_STEP)
     return frozenset(
         d
         for d in sizes
         if all(
-            tilewright.can_implement("AttentionDecode", device, head_dim=d, max_len=1, scale=1.0)
+            tilewright.can_implement("AttentionDecode", device, head_dim=d, **problem)
             for device in ("h200", "b200")
         )
     )
 
 
-def warn_of_gathering(head_size: int) -> None:
+def cache_kind(dtype: torch.dtype) -> str:
+    """Of a cache, as decode_sizes() has it. Engines keep codes as bytes, too."""
+    return "e4m3" if dtype.itemsize == 1 else "bf16"
+
+
+def warn_of_gathering(head_size: int, kv_dtype: str) -> None:
     """Once for each head size that decode attention does not have."""
-    if head_size not in decode_sizes():
-        sizes = ", ".join(map(str, sorted(decode_sizes())))
+    if head_size not in decode_sizes(kv_dtype):
         warnings.warn(
-            f"Tilewright has no decode attention for a head size of {head_size}; {sizes} have it. On "
-            "Hopper sequences that decode over caches of 16 bits go to packed attention over pages; "
-            "else every step copies all keys of its sequences from their pages, which is slow",
+            f"Tilewright has no decode attention for a head size of {head_size} over caches of "
+            f"{kv_dtype}: every step copies all keys of its sequences from their pages, which is "
+            "slow; multiples of 16 up to 256 have it",
             stacklevel=3,
         )
 
@@ -201,7 +210,9 @@ def attend(
     scales = scales if k_cache.dtype is torch.float8_e4m3fn else None
     call = _Call(q, caches, out, mask, sink, scales, lse)
     decodes = batch.decodes if mask.window[1] <= 0 or mask.causal else 0
-    can_decode = q.shape[2] in decode_sizes() and v_cache.shape[3] == q.shape[2]
+    can_decode = (
+        q.shape[2] in decode_sizes(cache_kind(k_cache.dtype)) and v_cache.shape[3] == q.shape[2]
+    )
     decodes = decodes if can_decode else 0
     if decodes:
         call.rows(0, decodes * batch.decode_len).decode(batch)

@@ -16,7 +16,7 @@ using Counts = std::vector<std::int64_t>;
 
 struct BenchDecodeArgs {
   std::vector<std::string> models, kvs = {"bf16", "e4m3"};
-  Counts batches, keys, pages = {0}, q_lens = {1};
+  Counts batches, keys, pages = {0}, q_lens = {1}, head_dims;
   std::string lengths = "full", kernel = "auto";
   SweepArgs sweep;
 };
@@ -32,7 +32,12 @@ DecodeSweep to_decode_sweep(const BenchDecodeArgs& args, const Device& device) {
                        .samples = args.sweep.samples};
   std::vector<std::string> models = args.models;
   if (models.empty()) models = {is_small ? "small" : "llama-8b"};
-  for (const std::string& name : models) sweep.models.push_back(find_decode_model(name));
+  for (const std::string& name : models) {
+    DecodeModel model = find_decode_model(name);
+    if (args.head_dims.empty()) sweep.models.push_back(model);
+    for (const std::int64_t head_dim : args.head_dims)
+      model.head_dim = head_dim, sweep.models.push_back(model);
+  }
   if (sweep.batches.empty()) sweep.batches = is_small ? Counts{2} : Counts{1, 8, 64};
   if (sweep.keys.empty())
     sweep.keys = is_small ? Counts{64, 300} : Counts{256, 1024, 4096, 16384, 65536};
@@ -44,7 +49,7 @@ std::string decode_command_line(const BenchDecodeArgs& args) {
   return "tilewright bench decode" + repeated_option("--model", args.models) +
          repeated_option("--kv", args.kvs) + repeated_option("--batch", args.batches) +
          repeated_option("--keys", args.keys) + repeated_option("--page", args.pages) +
-         repeated_option("--q-len", args.q_lens) +
+         repeated_option("--q-len", args.q_lens) + repeated_option("--head-dim", args.head_dims) +
          fmt::format(" --kernel {} --lengths {} --samples {}", args.kernel, args.lengths,
                      args.sweep.samples);
 }
@@ -85,6 +90,7 @@ void add_bench_decode(CLI::App& bench, Context& context) {
   counts("--keys", args->keys, 1, "of each; default 256 to 65536");
   counts("--page", args->pages, 0, "keys of a page; default 0, no pages");
   counts("--q-len", args->q_lens, 1, "queries of a sequence; default 1");
+  counts("--head-dim", args->head_dims, 8, "instead of the models' own");
   command->add_option("--lengths", args->lengths, "all as long, or any length up to that")
       ->check(quiet(CLI::IsMember({"full", "random"})))
       ->capture_default_str()

@@ -52,13 +52,15 @@ struct DecodeParamsMaker {
   }
 
   // [page, head, slot, head_dim] as bytes: other than elements, these swizzle all types alike.
-  void map_cache(const device::Device& device, const char* name, const void* at,
+  // Boxes are as wide as what is multiplied: zeros where a row has ended.
+  void map_cache(const device::Device& device, const char* name, const void* at, int width,
                  std::uint8_t (&map)[128]) const {
     const kernels::DecodeCache c = cache();
     const std::int64_t row_bytes = p.head_dim * decode_kv_elem_bytes(p);
-    const int box_bytes = kernels::decode_box_bytes(static_cast<int>(row_bytes));
+    const int width_bytes = width * static_cast<int>(decode_kv_elem_bytes(p));
+    const int box_bytes = kernels::decode_box_bytes(width_bytes);
     const arch::SmemBox box = {.rows = kernels::kDecodePieceKeys,
-                               .row_bytes = static_cast<int>(row_bytes),
+                               .row_bytes = width_bytes,
                                .swizzle = arch::swizzle_of_span(box_bytes)};
     const auto size = [](auto x) { return static_cast<std::uint64_t>(x); };
     const device::abi::CUtensorMap encoded = device::encode_tensor_map(
@@ -149,6 +151,12 @@ struct DecodeParamsMaker {
             .k_map = {},
             .v_map = {}};
   }
+
+  kernels::DecodeAnyParams any(const kernels::DecodeParams& params) const {
+    const std::int32_t chunk = p.chunk > 0 ? narrow(p.chunk) : kernels::kDecodeUnbounded;
+    return {params, narrow(p.head_dim), narrow(p.head_dim * decode_kv_elem_bytes(p)), chunk,
+            make_fast_divisor(static_cast<std::uint32_t>(chunk))};
+  }
 };
 
 }  // namespace
@@ -193,13 +201,16 @@ void launch_decode(const device::Device& device, const DecodePlanned& planned,
   const AttentionDecodeProblem& p = planned.plan.problem;
   const DecodeKernel& chosen = *find_decode_kernel(planned.plan.kernel);
   const bool has_boxes = decode_has_boxes(chosen, p);
+  const int width = decode_width(chosen, p);
   if (has_boxes) {
-    make.map_cache(device, "k_cache", arguments.k_cache, params.k_map);
-    make.map_cache(device, "v_cache", arguments.v_cache, params.v_map);
+    make.map_cache(device, "k_cache", arguments.k_cache, width, params.k_map);
+    make.map_cache(device, "v_cache", arguments.v_cache, width, params.v_map);
   }
-  if (!chosen.is_tensor()) return kernel.launch(config, params, stream);
-  const kernels::TensorDecodeParams of_tensor = {params, narrow(p.head_dim),
-                                                 p.dtype == DType::kF16 ? 1 : 0, has_boxes ? 1 : 0};
+  if (!chosen.is_tensor() && !decode_is_any(p)) return kernel.launch(config, params, stream);
+  const kernels::DecodeAnyParams any = make.any(params);
+  if (!chosen.is_tensor()) return kernel.launch(config, any, stream);
+  const kernels::TensorDecodeParams of_tensor = {any, width, p.dtype == DType::kF16 ? 1 : 0,
+                                                 has_boxes ? 1 : 0};
   kernel.launch(config, of_tensor, stream);
 }
 

@@ -1,5 +1,6 @@
 #include "ops/decode/kernels.h"
 
+#include "kernels/attention/decode/shape.h"
 #include "kernels/attention_sm100/decode/tensor_decode.h"
 #include "ops/decode/problem.h"
 #include "ops/operator/operator.h"
@@ -22,6 +23,8 @@ constexpr DecodeKernel kKernels[] = {{"r16", 16, false, 10},       {"r16_tma", 1
 // 8 x 4096, 20.4 and 17.9. Logs: bench/results/2026-11-23-decode-{gather,tma}.json, and of other
 // models and rows of 64 bytes decode-models-{gather,tma}.json.
 constexpr double kPagesUs = 0.5, kBoxTime = 1.02, kShortBoxTime = 1.15;
+
+constexpr std::int64_t kMostHeadDim = 256;
 
 constexpr double kBytesPerUs = 4.1e6;
 // Nine tenths of what the memory of a B200 is said to deliver: an estimate.
@@ -66,8 +69,12 @@ std::string decode_obstacle(const DecodeKernel& kernel, const AttentionDecodePro
                        kernels::kTensorDecodeCodeParts);
   if (kernel.is_tensor() && decode_kv_elem_bytes(p) > kernel.tensor_kv_bytes_to)
     return "is for caches of e4m3; t64 takes as many rows of 16 bits, and more";
-  if (p.head_dim != 64 && p.head_dim != 128 && p.head_dim != 256)
-    return fmt::format("exists for head_dim 64, 128 and 256, not {}: pad with zeros", p.head_dim);
+  if (p.head_dim > kMostHeadDim)
+    return fmt::format("exists for head_dim up to {}, not {}", kMostHeadDim, p.head_dim);
+  if (kernel.has_boxes && p.chunk > 0)
+    return fmt::format("sees all keys, not those of chunks of {}", p.chunk);
+  if (kernel.has_boxes && decode_is_any(p))
+    return fmt::format("exists for head_dim 64, 128 and 256, not {}", p.head_dim);
   return kernel.has_boxes ? box_obstacle(p) : "";
 }
 
@@ -87,16 +94,29 @@ const char* decode_kv_name(const AttentionDecodeProblem& p) noexcept {
   }
 }
 
-DecodeEntry decode_entry(const DecodeKernel& kernel, const AttentionDecodeProblem& p) {
+bool decode_is_any(const AttentionDecodeProblem& p) noexcept {
+  return p.chunk > 0 || (p.head_dim != 64 && p.head_dim != 128 && p.head_dim != 256);
+}
+
+int decode_width(const DecodeKernel& kernel, const AttentionDecodeProblem& p) noexcept {
   const int head_dim = static_cast<int>(p.head_dim);
+  return kernel.is_tensor() ? kernels::tensor_decode_width(head_dim)
+                            : kernels::decode_width(head_dim);
+}
+
+DecodeEntry decode_entry(const DecodeKernel& kernel, const AttentionDecodeProblem& p) {
+  const int width = decode_width(kernel, p);
   if (kernel.is_tensor()) {
     const bool is_codes = decode_kv(p) == kernels::DecodeKv::kE4m3;
-    const kernels::TensorDecodeShape shape = {head_dim, is_codes, kernel.rows};
+    const kernels::TensorDecodeShape shape = {width, is_codes, kernel.rows};
     return {fmt::format("decode_tensor_{}_r{}", is_codes ? "e4m3" : "16bit", kernel.rows),
             kernels::kTensorDecodeThreads, shape.shared_bytes(), 1};
   }
-  const kernels::DecodeShape shape = kernels::decode_shape(decode_kv(p), head_dim, kernel.rows);
-  return {fmt::format("decode_{}_d{}_{}", decode_kv_name(p), head_dim, kernel.name),
+  const bool is_any = decode_is_any(p);
+  const kernels::DecodeShape shape =
+      kernels::decode_shape(decode_kv(p), width, kernel.rows, is_any);
+  return {fmt::format("decode_{}_d{}_{}{}", decode_kv_name(p), width, kernel.name,
+                      is_any ? "_any" : ""),
           shape.threads(), shape.shared_bytes(), shape.residents};
 }
 
@@ -116,8 +136,10 @@ DecodeRates decode_rates(const AttentionDecodePlan& plan) noexcept {
 
 double decode_cost_us(const DecodeKernel& kernel, const AttentionDecodeProblem& p) noexcept {
   const std::int64_t passes = (decode_rows(p) + kernel.rows - 1) / kernel.rows;
-  const double bytes =
-      count_work(p, decode_capacity(p)).bytes * static_cast<double>(p.batch * passes);
+  // Of a full cache the last chunk may have few keys, of others as many as it can.
+  const std::int64_t keys =
+      p.chunk > 0 ? std::min(p.chunk, decode_capacity(p)) : decode_capacity(p);
+  const double bytes = count_work(p, keys).bytes * static_cast<double>(p.batch * passes);
   if (kernel.is_tensor()) return kernel.fixed_us + bytes / kB200BytesPerUs;
   if (!kernel.has_boxes)
     return kernel.fixed_us + (p.page_size > 0 ? kPagesUs : 0) + bytes / kBytesPerUs;

@@ -33,6 +33,10 @@ std::string decode_obstacle(const DecodeKernel& kernel, const AttentionDecodePro
 kernels::DecodeKv decode_kv(const AttentionDecodeProblem& problem) noexcept;
 /// "bf16", "f16", "e4m3", as entries spell it.
 const char* decode_kv_name(const AttentionDecodeProblem& problem) noexcept;
+/// Is it for entries ..._any?
+bool decode_is_any(const AttentionDecodeProblem& problem) noexcept;
+/// Elements of a row that the kernel multiplies: head_dim of them exist.
+int decode_width(const DecodeKernel& kernel, const AttentionDecodeProblem& problem) noexcept;
 /// Name of the attending entry, and what a CTA of it has.
 struct DecodeEntry {
   std::string name;

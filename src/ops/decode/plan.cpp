@@ -22,8 +22,7 @@ const DecodeKernel& choose_kernel(const device::DeviceInfo& device, AttentionDec
   const AttentionDecodeProblem& p = plan.problem;
   const Request request = {"attention decode", p.kernel, device.name,
                            fmt::format("head_dim {}", p.head_dim),
-                           "Pad head_dim with zeros; take a Hopper device (sim:h200) or a "
-                           "Blackwell one (sim:b200)."};
+                           "Take a Hopper device (sim:h200) or a Blackwell one (sim:b200)."};
   return decode_kernels()[choose(plan, request, decode_kernels(), [&](const DecodeKernel& kernel) {
     return make_option(kernel.name, decode_obstacle(kernel, p, device),
                        [&] { return decode_cost_us(kernel, p); });
@@ -59,8 +58,7 @@ int cluster_of(const AttentionDecodePlan& plan, const device::DeviceInfo& device
 // Fills in groups and cluster: the CTAs that can have something to do.
 void share_out(const device::DeviceInfo& device, int residents, AttentionDecodePlan& plan) {
   const AttentionDecodeProblem& p = plan.problem;
-  const std::int64_t keys =
-      std::min(decode_capacity(p), decode_visible_keys(p, decode_capacity(p)));
+  const std::int64_t keys = decode_most_keys(p);
   const std::int64_t pieces = keys / kernels::kDecodePieceKeys + 2;
   const std::int64_t room = std::int64_t{device.num_sms} * residents;
   const std::int64_t least = decode_rates(plan).least_share;
@@ -112,7 +110,8 @@ DecodeWorkspace carve_workspace(const AttentionDecodePlan& plan) {
     w.rotated = carver.carve(p.batch * p.q_len * p.heads * p.head_dim, 2);
   if (has_parts(plan)) {
     const std::int64_t slots = kernels::decode_partial_slots(tiles(plan), p.splits, plan.groups);
-    w.partial_out = carver.carve(slots * plan.tile_rows * p.head_dim, 4);
+    const int width = decode_width(*find_decode_kernel(plan.kernel), p);
+    w.partial_out = carver.carve(slots * plan.tile_rows * width, 4);
     w.partial_sums = carver.carve(slots * plan.cluster * plan.tile_rows * 2, 4);
     w.counters = carver.carve(slots * plan.cluster, 8);
   }

@@ -47,6 +47,7 @@ void check_numbers(ProblemChecks& checks, const Problem& p) {
   checks.scores(p.scale, "head_dim^-0.5", p.softcap);
   checks.expect(p.window_left >= -1 && p.window_left <= kMaxKeys, "window_left", p.window_left,
                 "the number of keys, or -1 for all");
+  checks.range("chunk", p.chunk, 0, kMaxKeys).remedy("0 stands for no chunks.");
   checks.range("splits", p.splits, 0, 1024).remedy("0 leaves it to the device.");
   const bool has_descale = p.descale == ScaleSharing::kTensor || p.descale == ScaleSharing::kHead;
   checks.expect(has_descale || p.descale == ScaleSharing::kNone, "descale", p.descale,
@@ -111,8 +112,16 @@ void complete_all_strides(ProblemChecks& checks, Problem& p) {
   complete_strides(checks, "out_strides", p, p.q_len, p.heads, kGranule, p.out_strides);
   complete_strides(checks, "new_k_strides", p, p.q_len, p.kv_heads, kGranule, p.new_k_strides);
   complete_strides(checks, "new_v_strides", p, p.q_len, p.kv_heads, kGranule, p.new_v_strides);
+  const std::int64_t granule = 16 / decode_kv_elem_bytes(p);
+  const Strides& s = p.cache_strides;
+  checks
+      .expect(p.head_dim % granule == 0 || s.batch != 0 || s.row != 0 || s.head != 0, "head_dim",
+              p.head_dim,
+              "a multiple of {} in a cache of {} without gaps: rows are 16-byte aligned", granule,
+              to_string(p.kv_dtype))
+      .remedy("Set cache_strides to multiples of that, with a gap behind each row.");
   complete_strides(checks, "cache_strides", p, p.page_size > 0 ? p.page_size : p.max_len,
-                   p.kv_heads, 16 / decode_kv_elem_bytes(p), p.cache_strides);
+                   p.kv_heads, granule, p.cache_strides);
 }
 
 void check_append(ProblemChecks& all, const Problem& p) {
@@ -143,9 +152,25 @@ std::int64_t decode_capacity(const Problem& p) noexcept {
   return p.page_size > 0 ? p.max_pages * p.page_size : p.max_len;
 }
 
+namespace {
+
+// The first key of the chunk of a position.
+std::int64_t chunk_begin(const Problem& p, std::int64_t position) {
+  return p.chunk == 0 || position < 0 ? 0 : position / p.chunk * p.chunk;
+}
+
+}  // namespace
+
 std::int64_t decode_visible_keys(const Problem& p, std::int64_t length) noexcept {
-  if (p.window_left < 0) return length;
-  return std::min(length, p.window_left + p.q_len);
+  const std::int64_t by_window =
+      p.window_left < 0 ? length : std::min(length, p.window_left + p.q_len);
+  return std::min(by_window, length - chunk_begin(p, length - p.q_len));
+}
+
+std::int64_t decode_most_keys(const Problem& p) noexcept {
+  const std::int64_t room = decode_capacity(p);
+  const std::int64_t of_window = p.window_left < 0 ? room : p.window_left + p.q_len;
+  return std::min({room, of_window, p.chunk == 0 ? room : p.chunk + p.q_len - 1});
 }
 
 namespace {
@@ -161,9 +186,11 @@ double flops_of(const Problem& p, std::int64_t length) {
   double seen = 0;
   for (std::int64_t i = 0; i < p.q_len; ++i) {
     const std::int64_t position = length - p.q_len + i;
-    const std::int64_t end = p.causal ? std::min(position + 1, length) : length;
+    std::int64_t end = p.causal ? std::min(position + 1, length) : length;
+    if (p.chunk > 0) end = position < 0 ? 0 : std::min(end, chunk_begin(p, position) + p.chunk);
     const std::int64_t begin =
-        p.window_left < 0 ? 0 : std::max<std::int64_t>(position - p.window_left, 0);
+        std::max(p.window_left < 0 ? 0 : std::max<std::int64_t>(position - p.window_left, 0),
+                 chunk_begin(p, position));
     seen += static_cast<double>(std::max<std::int64_t>(end - begin, 0));
   }
   return seen * static_cast<double>(p.heads * p.head_dim) * 4;

@@ -18,5 +18,7 @@ constexpr std::int64_t decode_rows(const AttentionDecodeProblem& p) noexcept {
 }
 /// Keys that a sequence of that length has to have read.
 std::int64_t decode_visible_keys(const AttentionDecodeProblem& p, std::int64_t length) noexcept;
+/// The most of any length.
+std::int64_t decode_most_keys(const AttentionDecodeProblem& p) noexcept;
 
 }  // namespace tilewright::ops

@@ -18,6 +18,7 @@ std::string cache_text(const AttentionDecodeProblem& p) {
 std::string details_text(const AttentionDecodeProblem& p) {
   std::string text;
   if (!p.causal) text += ", not causal";
+  if (p.chunk > 0) text += fmt::format(", chunks of {}", p.chunk);
   if (p.window_left >= 0) text += fmt::format(", window {}", p.window_left);
   if (p.softcap > 0) text += fmt::format(", softcap {:g}", p.softcap);
   if (p.has_sink) text += ", sinks";

@@ -28,7 +28,8 @@ def test_head_sizes_are_those_of_the_plans() -> None:
         assert tilewright.can_implement("Attention", "h200", head_dim=d, q_len=1, kv_len=1)
     for d in _paged.decode_sizes():
         assert tilewright.can_implement("AttentionDecode", "h200", head_dim=d, max_len=1)
-    assert _paged.decode_sizes() == {64, 128, 256} < set(predicates.head_sizes())
+    assert _paged.decode_sizes() == set(predicates.head_sizes())
+    assert _paged.decode_sizes("e4m3") == set(range(16, 257, 16))
 
 
 @pytest.mark.parametrize("capability", DEVICES)
@@ -48,8 +49,9 @@ def test_what_no_size_has_is_refused_for_each() -> None:
 
 
 def test_gathering_is_not_silent() -> None:
-    with pytest.warns(UserWarning, match="head size of 96; 64, 128, 256 have it.*else every step copies"):
-        _paged.warn_of_gathering(96)
+    with pytest.warns(UserWarning, match="head size of 72 over caches of e4m3: every step copies"):
+        _paged.warn_of_gathering(72, "e4m3")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        _paged.warn_of_gathering(128)
+        _paged.warn_of_gathering(72, "bf16")
+        _paged.warn_of_gathering(96, _paged.cache_kind(torch.uint8))

@@ -24,10 +24,10 @@ MIXED = [(1, 40), (20, 20), (7, 50)]
 
 
 def test_graphs_need_decode_attention() -> None:
-    case = Case([(1, 9)], d=96)
-    with pytest.warns(UserWarning, match="head size of 96"):
+    case = Case([(1, 9)], d=72, cache_dtype=E4M3)
+    with pytest.warns(UserWarning, match="head size of 72 over caches of e4m3"):
         engine = Engine(case)
-    with pytest.raises(tilewright.Unsupported, match="a head size of 96 .* --disable-cuda-graph"):
+    with pytest.raises(tilewright.Unsupported, match="a head size of 72 .* --disable-cuda-graph"):
         engine.init_cuda_graph_state(4, 4)
 
 
@@ -52,7 +52,7 @@ class Engine(Attention):
     def __init__(self, case: Case, requests: int = 6) -> None:
         k, v = (x.contiguous() for x in case.caches())
         self.k, self.v = k, v
-        pool = type("MHATokenToKVPool", (), {})()
+        pool = type("MHATokenToKVPool", (), {"dtype": k.dtype})()
         pool.get_key_buffer = lambda layer: k.view(-1, case.kv_heads, case.d)
         pool.get_value_buffer = lambda layer: v.view(-1, case.kv_heads, case.value_dim)
         slots = torch.zeros(requests, case.pages.shape[1] * case.page, dtype=torch.int32)

@@ -192,7 +192,8 @@ def test_validation_says_what_the_plans_say(head_size: int, cache: str, dtype: A
     kind = predicates.cache_dtype(dtype, cache)
     options = {"dtype": predicates.DTYPES[dtype], "heads": 8, "kv_heads": 2, "head_dim": head_size}
     # Sizes that decode attention does not have are gathered.
-    size = head_size if head_size in _paged.decode_sizes() else 64
+    sizes = _paged.decode_sizes("e4m3" if kind == "e4m3" else "bf16")
+    size = head_size if head_size in sizes else 64
     decode = tilewright.can_implement(
         "AttentionDecode", "h200", kv_dtype=kind, batch=1, q_len=1, page_size=16, num_pages=4,
         max_pages=4, descale="tensor" if kind == "e4m3" else "none", **{**options, "head_dim": size})

@@ -15,6 +15,7 @@ from tilewright.integrations._paged import (
     Scales,
     attend,
     attend_itself,
+    cache_kind,
     decode_sizes,
     warn_of_gathering,
 )
@@ -39,10 +40,11 @@ class Attention(ABC):
         self.device = model_runner.device
         self.page_size = model_runner.page_size
         self.head_dim = int(model_runner.model_config.head_dim)
-        warn_of_gathering(self.head_dim)
         self.max_pages = -(-model_runner.model_config.context_len // self.page_size)
         self.req_to_token = model_runner.req_to_token_pool.req_to_token
         self.token_to_kv_pool = model_runner.token_to_kv_pool
+        self.cache_kind = cache_kind(getattr(self.token_to_kv_pool, "dtype", torch.bfloat16))
+        warn_of_gathering(self.head_dim, self.cache_kind)
         self.forward_metadata: PagedBatch | None = None
         self._lengths: Tensor | None = None
         self._pages: Tensor | None = None
@@ -70,8 +72,11 @@ class Attention(ABC):
 
     def init_cuda_graph_state(self, max_bs: int, max_num_tokens: int) -> None:
         """Tensors that graphs read."""
-        if self.head_dim not in decode_sizes():
-            raise Unsupported(f"a head size of {self.head_dim} has no decode attention, {_NO_GRAPH}")
+        if self.head_dim not in decode_sizes(self.cache_kind):
+            raise Unsupported(
+                f"a head size of {self.head_dim} has no decode attention over caches of "
+                f"{self.cache_kind}, {_NO_GRAPH}"
+            )
         given = {"dtype": torch.int32, "device": self.device}
         self._lengths = torch.ones(max_bs, **given)
         self._pages = torch.zeros(max_bs, self.max_pages, **given)

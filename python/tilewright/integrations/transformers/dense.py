@@ -19,7 +19,7 @@ import tilewright.torch as ops
 
 from .refusal import EAGER, refuse, refuse_what_no_kernel_has
 
-_HEAD_DIMS = (64, 128, 256)
+_MOST_HEAD_DIM = 256
 _DECODE_QUERIES = 16
 #: Parts of mask functions that attention() follows without a mask. A sequence in a packed row is
 #: found again by its position_ids.
@@ -126,7 +126,7 @@ def _operands(
     """
     config, head_dim = module.config, query.shape[-1]
     size = -(-head_dim // 8) * 8
-    if size > _HEAD_DIMS[-1] or value.shape[-1] > head_dim:
+    if size > _MOST_HEAD_DIM or value.shape[-1] > head_dim:
         reason = f"heads of {head_dim}, values of {value.shape[-1]}, but 256 is the largest"
         refuse(config, reason, EAGER)
     dtype = get_target_dtype(query, module) or query.dtype
@@ -156,15 +156,8 @@ def _whole(q: Tensor, k: Tensor, v: Tensor, options: dict[str, Any]) -> Tensor:
         out = ops.attention(q, k, v, **options)
     else:
         lengths = torch.full((q.shape[0],), keys, dtype=torch.int32, device=q.device)
-        wide = (_wide(q), _wide(k), _wide(v))
-        out = ops.attention_decode(*wide, lengths=lengths, **{**options, "window": left})
+        out = ops.attention_decode(q, k, v, lengths=lengths, **{**options, "window": left})
     return out
-
-
-def _wide(x: Tensor) -> Tensor:
-    """x in a head size that the decode kernels have; what is behind the values is cut off again."""
-    size = next(size for size in _HEAD_DIMS if size >= x.shape[-1])
-    return x if size == x.shape[-1] else pad(x, (0, size - x.shape[-1]))
 
 
 class _Packing(NamedTuple):

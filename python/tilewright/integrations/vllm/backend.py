@@ -26,6 +26,7 @@ from tilewright.integrations._paged import (
     Scales,
     attend,
     attend_itself,
+    cache_kind,
     decode_sizes,
     warn_of_gathering,
     write_cache,
@@ -130,7 +131,8 @@ class Builder(AttentionMetadataBuilder[Metadata]):
 
     @classmethod
     def get_cudagraph_support(cls, vllm_config: Any, kv_cache_spec: Any) -> AttentionCGSupport:
-        if getattr(kv_cache_spec, "head_size", min(decode_sizes())) not in decode_sizes():
+        sizes = decode_sizes(cache_kind(getattr(kv_cache_spec, "dtype", torch.bfloat16)))
+        if getattr(kv_cache_spec, "head_size", min(sizes)) not in sizes:
             return AttentionCGSupport.NEVER  # keys are gathered, as many as the host says
         speculation = getattr(vllm_config, "speculative_config", None)
         drafted = getattr(speculation, "num_speculative_tokens", None) or 0
@@ -200,7 +202,7 @@ class Impl(AttentionImpl[Metadata]):
                 "this model biases its logits (ALiBi), which Tilewright's attention cannot do; "
                 "choose another backend by --attention-backend"
             )
-        warn_of_gathering(head_size)
+        warn_of_gathering(head_size, "e4m3" if kv_cache_dtype.startswith("fp8") else "bf16")
         self.num_heads = num_heads
         self.num_kv_heads = num_kv_heads or num_heads
         self.head_size = head_size

@@ -53,7 +53,8 @@ def reason_against(
     common: dict[str, Any] = {"heads": 8, "kv_heads": 1, "head_dim": head_size, "has_sink": has_sink}
     common |= {"dtype": DTYPES[dtype], "causal": True, "batch": 1, "scale": 1.0}
     # Sequences of other head sizes do not decode; all else that decode attention lacks is said.
-    size = head_size if head_size in decode_sizes() else min(decode_sizes())
+    sizes = decode_sizes("e4m3" if kind == "e4m3" else "bf16")
+    size = head_size if head_size in sizes else min(sizes)
     strides = {"batch": 2 * page * size, "row": 2 * size, "head": 2 * page * size}
     decode = tilewright.can_implement(
         "AttentionDecode",

@@ -11,9 +11,10 @@ namespace tilewright::tile {
 /// Equal parts of every tile, one for a group, if they fit and no group could do with less in the
 /// balanced way. By all lanes of a warp, each for the sequence of its number; numbers of parts are
 /// rounded somehow, but the same way in all groups.
+template <class Params>
 class DecodeAligned {
  public:
-  __device__ DecodeAligned(const kernels::DecodeParams& p, const std::int32_t* lengths) : p_(p) {
+  __device__ DecodeAligned(const Params& p, const std::int32_t* lengths) : p_(p) {
     tiles_ = p.kv_heads * p.m_tiles;
     if (p.deal != kernels::DecodeDeal::kAuto || p.batch > 32 || p.batch * tiles_ > p.groups) return;
     const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
@@ -92,19 +93,22 @@ class DecodeAligned {
     if (keys_.pieces > 0) parts_ = max(static_cast<std::int32_t>(parts_of(pieces, chosen)), 1);
   }
 
-  const kernels::DecodeParams& p_;
+  const Params& p_;
   DecodeKeys keys_;  ///< of this lane's sequence
   std::int32_t tiles_, parts_ = 0;
   bool is_chosen_ = false;
 };
 
+template <class Params>
 class DecodeAgenda {
+  using Walk = DecodeWalk<Params>;
+
  public:
   /// By the first warp: the first segments of CTA `rank` of the 2^log2_size ones of a group. All
   /// may read them behind a barrier.
-  __device__ void begin(const kernels::DecodeParams& p, const std::int32_t* lengths,
-                        std::int32_t group, std::uint32_t rank, std::uint32_t log2_size) {
-    const DecodeAligned aligned(p, lengths);
+  __device__ void begin(const Params& p, const std::int32_t* lengths, std::int32_t group,
+                        std::uint32_t rank, std::uint32_t log2_size) {
+    const DecodeAligned<Params> aligned(p, lengths);
     DecodeSegment only;
     bool exists;
     if (aligned.find(group, only, exists)) {
@@ -112,22 +116,22 @@ class DecodeAgenda {
       count_ = exists ? 1 : 0;
       if (exists) segments_[0] = only, cut(segments_[0], rank, log2_size);
     } else {
-      const DecodeWalk walk(p, lengths, DecodePlan(p, lengths), group);
+      const Walk walk(p, lengths, DecodePlan<Params>(p, lengths), group);
       if (threadIdx.x > 0) return;
-      new (walk_) DecodeWalk(walk);
+      new (walk_) Walk(walk);
       fill(lengths, rank, log2_size);
     }
   }
   /// By the first thread: the next ones. Called in two places, and long.
   __device__ __noinline__ void fill(const std::int32_t* lengths, std::uint32_t rank,
                                     std::uint32_t log2_size) {
-    DecodeWalk& walk = *reinterpret_cast<DecodeWalk*>(walk_);
-    DecodeWalk at = walk;
+    Walk& walk = *reinterpret_cast<Walk*>(walk_);
+    Walk at = walk;
     count_ = 0;
     while (count_ < kernels::kDecodeAgenda && at.next(lengths, segments_[count_]))
       cut(segments_[count_++], rank, log2_size);
-    walk.~DecodeWalk();
-    new (walk_) DecodeWalk(at);
+    walk.~Walk();
+    new (walk_) Walk(at);
   }
   __device__ std::int32_t count() const { return count_; }
   __device__ const DecodeSegment& operator[](std::int32_t i) const { return segments_[i]; }
@@ -146,7 +150,7 @@ class DecodeAgenda {
 
   DecodeSegment segments_[kernels::kDecodeAgenda];
   std::int32_t count_;
-  alignas(DecodeWalk) unsigned char walk_[sizeof(DecodeWalk)];
+  alignas(Walk) unsigned char walk_[sizeof(Walk)];
 };
 
 }  // namespace tilewright::tile

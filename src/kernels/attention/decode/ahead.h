@@ -5,9 +5,9 @@
 #pragma once
 
 #include "kernels/attention/decode/agenda.h"
-#include "kernels/attention/decode/decode.h"
+#include "kernels/attention/decode/place.h"
 #include "kernels/attention/decode/rows.h"
-#include "kernels/attention/decode/steps.h"
+#include "kernels/attention/decode/shape.h"
 #include "ptx/load_store.h"
 #include "ptx/prefetch.h"
 
@@ -17,13 +17,13 @@ namespace tilewright::tile {
 
 template <kernels::DecodeShape Shape>
 class DecodeAhead {
+  using Params = kernels::DecodeParamsOf<Shape>;
   static constexpr std::int32_t kLine = 128, kMostLengths = Shape.exchange_bytes() / 4;
   static constexpr std::int32_t lines(int bytes) { return bytes < kLine ? 1 : bytes / kLine; }
 
  public:
   /// `copies`: kMostLengths words in shared memory that are free until check().
-  __device__ DecodeAhead(const kernels::DecodeParams& p, std::int32_t* copies)
-      : p_(p), copies_(copies) {}
+  __device__ DecodeAhead(const Params& p, std::int32_t* copies) : p_(p), copies_(copies) {}
 
   __device__ bool is_possible() const { return p_.ahead_keys > 0 && p_.batch <= kMostLengths; }
   /// The guess as it is now. All threads; behind a barrier, lengths() are what was read.
@@ -37,7 +37,7 @@ class DecodeAhead {
   }
 
   /// By all threads.
-  __device__ void prefetch(const DecodeAgenda& agenda) const {
+  __device__ void prefetch(const DecodeAgenda<Params>& agenda) const {
     std::int32_t left = p_.ahead_keys;
 #pragma unroll 1
     for (std::int32_t i = 0; i < agenda.count(); ++i) {
@@ -69,6 +69,16 @@ class DecodeAhead {
     return static_cast<std::int32_t>(threadIdx.x);
   }
 
+  /// Of a row of queries, and of one of a cache.
+  __device__ std::int32_t query_lines() const {
+    if constexpr (Shape.is_any) return lines(2 * p_.head_dim + kLine - 1);
+    return lines(2 * Shape.head_dim);
+  }
+  __device__ std::int32_t key_lines() const {
+    if constexpr (Shape.is_any) return lines(p_.row_bytes + kLine - 1);
+    return lines(Shape.row_bytes);
+  }
+
   /// Before the keys: prefetches complete in order.
   __device__ void prefetch_operands(const DecodeSegment& segment) const {
     if (first() == 0 && p_.descale.k != nullptr) {
@@ -77,33 +87,33 @@ class DecodeAhead {
       ptx::prefetch_global_L2(p_.descale.k + at);
       ptx::prefetch_global_L2(p_.descale.v + at);
     }
-    constexpr std::int32_t kLines = lines(2 * Shape.head_dim);
+    const std::int32_t count = query_lines();
 #pragma unroll 1
-    for (auto i = first(); i < Shape.rows() * kLines; i += Shape.threads()) {
-      const DecodeRow row(p_, segment.kv_head, segment.m_tile * Shape.rows() + i / kLines);
+    for (auto i = first(); i < Shape.rows() * count; i += Shape.threads()) {
+      const DecodeRow row(p_, segment.kv_head, segment.m_tile * Shape.rows() + i / count);
       if (row.exists)
         ptx::prefetch_global_L2(static_cast<const std::uint8_t*>(p_.q) +
                                 2 * row.offset(p_.q_strides, segment.batch_idx) +
-                                i % kLines * kLine);
+                                i % count * kLine);
     }
   }
   __device__ void prefetch_keys(const DecodeSegment& segment, std::int32_t begin,
                                 std::int32_t count) const {
-    constexpr std::int32_t kLines = lines(Shape.row_bytes);
+    const std::int32_t each = key_lines();
     const kernels::DecodeCache& cache = p_.cache;
 #pragma unroll 1
-    for (auto i = first(); i < count * kLines; i += Shape.threads()) {
-      const std::int32_t key = begin + i / kLines;
+    for (auto i = first(); i < count * each; i += Shape.threads()) {
+      const std::int32_t key = begin + i / each;
       const DecodePlace place(cache, key);
       const std::int32_t page = place.page(cache, segment.batch_idx, ptx::ld_relaxed_gpu_s32);
       if (!DecodePlace::is_page(cache, page)) continue;
-      const std::int64_t at = place.offset(cache, page, segment.kv_head) + i % kLines * kLine;
+      const std::int64_t at = place.offset(cache, page, segment.kv_head) + i % each * kLine;
       ptx::prefetch_global_L2(cache.k + at);
       ptx::prefetch_global_L2(cache.v + at);
     }
   }
 
-  const kernels::DecodeParams& p_;
+  const Params& p_;
   std::int32_t* copies_;
 };
 

@@ -3,8 +3,8 @@
 // and an address per row (loader.h).
 #pragma once
 
-#include "kernels/attention/decode/decode.h"
-#include "kernels/attention/decode/loader.h"
+#include "kernels/attention/decode/place.h"
+#include "kernels/attention/decode/ring.h"
 #include "kernels/attention/decode/steps.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "ptx/fence.h"
@@ -17,6 +17,7 @@ namespace tilewright::tile {
 
 template <kernels::DecodeShape Shape>
 class DecodeBoxes {
+  using Params = kernels::DecodeParamsOf<Shape>;
   static constexpr int kKeys = Shape.step_keys, kRowBytes = Shape.row_bytes;
   static constexpr int kPieces = kKeys / kernels::kDecodePieceKeys;
   static constexpr int kBoxBytes = kernels::decode_box_bytes(kRowBytes);
@@ -25,9 +26,8 @@ class DecodeBoxes {
 
  public:
   /// `barriers`: of the team's stages. They can be used behind a barrier of the CTA.
-  __device__ DecodeBoxes(const kernels::DecodeParams& p, const DecodeAgenda& agenda,
-                         std::uint32_t ring, std::uint32_t barriers, std::uint32_t team,
-                         std::uint32_t row_warp)
+  __device__ DecodeBoxes(const Params& p, const DecodeAgenda<Params>& agenda, std::uint32_t ring,
+                         std::uint32_t barriers, std::uint32_t team, std::uint32_t row_warp)
       : p_(p), steps_(agenda, team), ring_(ring), barriers_(barriers), row_warp_(row_warp) {
     if (!asks()) return;
     if (lane() == 0) {
@@ -128,7 +128,7 @@ class DecodeBoxes {
     page_ = place.page(p_.cache, segment.batch_idx, read_entry);
   }
 
-  const kernels::DecodeParams& p_;
+  const Params& p_;
   DecodeSteps<Shape> steps_;  ///< the next one
   std::uint32_t ring_, barriers_, row_warp_;
   std::uint32_t asked_ = 0, phases_ = 0;  ///< of the stages, a bit each: asked for, and seen
@@ -136,3 +136,8 @@ class DecodeBoxes {
 };
 
 }  // namespace tilewright::tile
+
+/// Entries ..._tma, with kernel.h.
+#define TILEWRIGHT_DECODE_TMA(NAME, KV, DIM, ROWS)                                               \
+  TILEWRIGHT_DECODE_OF(NAME##_d##DIM##_r##ROWS##_tma, KV, decode_shape(DecodeKv::KV, DIM, ROWS), \
+                       DecodeBoxes)

@@ -2,10 +2,9 @@
 // team. Nothing is shared with other teams before the last piece of a tile.
 #pragma once
 
-#include "kernels/attention/decode/decode.h"
-#include "kernels/attention/decode/loader.h"
 #include "kernels/attention/decode/operands.h"
 #include "kernels/attention/decode/rows.h"
+#include "kernels/attention/decode/shape.h"
 #include "ptx/load_store.h"
 #include "ptx/warp_roles.h"
 #include "tile/online_softmax.h"
@@ -28,7 +27,7 @@ struct DecodeConsumer {
   static constexpr bool kKeepsQuery = Shape.keeps_query();
   static constexpr int kKept = kKeepsQuery ? kTiles * kSteps : 1;
 
-  const kernels::DecodeParams& p;
+  const kernels::DecodeParamsOf<Shape>& p;
   std::uint32_t team, row_warp;
   std::uint32_t queries;  ///< shared address of the row warp's fragments, if not kept
   std::uint32_t g = threadIdx.x % 32 / 4;
@@ -60,9 +59,11 @@ struct DecodeConsumer {
       const DecodeRow row(p, segment.kv_head, row_of(segment, tile, h));
       const std::int64_t at = row.offset(p.q_strides, segment.batch_idx);
 #pragma unroll
-      for (int i = 0; i < 2 * kSteps; ++i)
+      for (int i = 0; i < 2 * kSteps; ++i) {
+        const std::uint32_t dim = Operands::query_dim(i / 2, i % 2);
         a[i / 2][i % 2 * 2 + h] =
-            row.exists ? load_pair(p.q, at + Operands::query_dim(i / 2, i % 2)) : 0;
+            row.exists && decode_has_dim(p, dim) ? load_pair(p.q, at + dim) : 0;
+      }
     }
   }
   /// For codes: f16, each row times a power of two that brings its largest element to 2^13 or so.

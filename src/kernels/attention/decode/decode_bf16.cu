@@ -30,6 +30,7 @@
 // Sources: Flash-Decoding (splits and their combination), FlashAttention-3 (rows of a group packed
 // into a tile).
 #include "kernels/attention/decode/kernel.h"
+#include "kernels/attention/decode/loader.h"
 
 namespace tilewright::kernels {
 TILEWRIGHT_DECODE(bf16, kBf16, 64, 16)
@@ -38,7 +39,4 @@ TILEWRIGHT_DECODE(bf16, kBf16, 256, 16)
 TILEWRIGHT_DECODE(bf16, kBf16, 64, 64)
 TILEWRIGHT_DECODE(bf16, kBf16, 128, 64)
 TILEWRIGHT_DECODE(bf16, kBf16, 256, 64)
-TILEWRIGHT_DECODE_TMA(bf16, kBf16, 64, 16)
-TILEWRIGHT_DECODE_TMA(bf16, kBf16, 128, 16)
-TILEWRIGHT_DECODE_TMA(bf16, kBf16, 256, 16)
 }  // namespace tilewright::kernels

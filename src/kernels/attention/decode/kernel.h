@@ -2,7 +2,6 @@
 #pragma once
 
 #include "kernels/attention/decode/ahead.h"
-#include "kernels/attention/decode/boxes.h"
 #include "kernels/attention/decode/merge.h"
 #include "ptx/address.h"
 #include "ptx/grid_dependency.h"
@@ -15,15 +14,17 @@
 namespace tilewright::tile {
 
 /// Reads a word of every line of the parameters into the cache; free before the grid dependency.
-__device__ inline void touch(const kernels::DecodeParams& p) {
+template <class Params>
+__device__ void touch(const Params& p) {
   const auto* const words = reinterpret_cast<const std::uint32_t*>(&p);
 #pragma unroll
   for (std::size_t i = 0; i < sizeof(p) / 4; i += 16) ptx::read_u32(words[i]);
 }
 
 /// What a CTA's warps share beside keys and results.
+template <class Params>
 struct DecodeState {
-  DecodeAgenda agenda;
+  DecodeAgenda<Params> agenda;
   bool is_last_part;
 };
 
@@ -61,7 +62,8 @@ __device__ void add_steps(Consumer& consumer, Loader& loader, const DecodeSegmen
 }
 
 template <kernels::DecodeKv Kv, kernels::DecodeShape Shape, class Loader>
-__device__ void decode(const kernels::DecodeParams& p) {
+__device__ void decode(const kernels::DecodeParamsOf<Shape>& p) {
+  using State = DecodeState<kernels::DecodeParamsOf<Shape>>;
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
   const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
   const std::uint32_t team = warp / Shape.row_warps, row_warp = warp % Shape.row_warps;
@@ -69,9 +71,9 @@ __device__ void decode(const kernels::DecodeParams& p) {
   unsigned char* const sums = exchange + Shape.exchange_bytes();
   unsigned char* const queries = sums + Shape.sum_bytes();
   unsigned char* const barriers = queries + Shape.query_bytes();
-  auto& state = *reinterpret_cast<DecodeState*>(barriers + Shape.barrier_bytes());
-  static_assert(sizeof(DecodeState) <= kernels::kDecodeAgendaBytes);
-  DecodeAgenda& agenda = state.agenda;
+  auto& state = *reinterpret_cast<State*>(barriers + Shape.barrier_bytes());
+  static_assert(sizeof(State) <= kernels::kDecodeAgendaBytes);
+  auto& agenda = state.agenda;
   const std::uint32_t ring =
       ptx::shared_address(shared_bytes) + team * (Shape.stages * Shape.stage_bytes());
   touch(p);
@@ -146,12 +148,12 @@ __device__ void decode(const kernels::DecodeParams& p) {
 
 /// Entry decode_NAME, of cache KV with the tile SHAPE, whose copies LOADER makes.
 #define TILEWRIGHT_DECODE_OF(NAME, KV, SHAPE, LOADER)                    \
-  TILEWRIGHT_KERNEL(decode_##NAME, DecodeParams,                         \
+  TILEWRIGHT_KERNEL(decode_##NAME, DecodeParamsOf<SHAPE>,                \
                     __launch_bounds__(SHAPE.threads(), SHAPE.residents), \
                     tile::decode<DecodeKv::KV, SHAPE, tile::LOADER<SHAPE>>)
 #define TILEWRIGHT_DECODE(NAME, KV, DIM, ROWS)                                             \
   TILEWRIGHT_DECODE_OF(NAME##_d##DIM##_r##ROWS, KV, decode_shape(DecodeKv::KV, DIM, ROWS), \
                        DecodeGather)
-#define TILEWRIGHT_DECODE_TMA(NAME, KV, DIM, ROWS)                                               \
-  TILEWRIGHT_DECODE_OF(NAME##_d##DIM##_r##ROWS##_tma, KV, decode_shape(DecodeKv::KV, DIM, ROWS), \
-                       DecodeBoxes)
+#define TILEWRIGHT_DECODE_ANY(NAME, KV, DIM, ROWS)        \
+  TILEWRIGHT_DECODE_OF(NAME##_d##DIM##_r##ROWS##_any, KV, \
+                       decode_shape(DecodeKv::KV, DIM, ROWS, true), DecodeGather)

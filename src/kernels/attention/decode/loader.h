@@ -4,7 +4,8 @@
 // TMA where pages hold whole pieces.
 #pragma once
 
-#include "kernels/attention/decode/decode.h"
+#include "kernels/attention/decode/place.h"
+#include "kernels/attention/decode/ring.h"
 #include "kernels/attention/decode/steps.h"
 #include "ptx/cp_async.h"
 
@@ -12,22 +13,9 @@
 
 namespace tilewright::tile {
 
-/// Where chunk `chunk` (16 bytes) of a key's row is in a piece: as TMA writes boxes of 128 bytes or
-/// 64 with a swizzle over as many. Eight neighbouring keys' chunks of the same number lie in
-/// different banks.
-template <int RowBytes>
-__device__ constexpr std::uint32_t decode_chunk(std::uint32_t key, std::uint32_t chunk) {
-  if constexpr (RowBytes >= 128) {
-    constexpr std::uint32_t kBox = kernels::kDecodePieceKeys * 128;
-    return (RowBytes > 128 ? chunk / 8 * kBox : 0) + key * 128 + ((chunk ^ key) & 7) * 16;
-  } else {
-    static_assert(RowBytes == 64);
-    return (key >> 1) * 128 + (((key & 1) * 4 + chunk) ^ (key >> 1 & 3)) * 16;
-  }
-}
-
 template <kernels::DecodeShape Shape>
 class DecodeGather {
+  using Params = kernels::DecodeParamsOf<Shape>;
   static constexpr int kKeys = Shape.step_keys, kRowBytes = Shape.row_bytes;
   static constexpr int kPieces = kKeys / kernels::kDecodePieceKeys;
   static constexpr int kChunks = kRowBytes / 16;
@@ -39,9 +27,8 @@ class DecodeGather {
   static_assert(kRowBytes <= 128 || kPieces == 1);  // decode_chunk()
 
  public:
-  __device__ DecodeGather(const kernels::DecodeParams& p, const DecodeAgenda& agenda,
-                          std::uint32_t ring, std::uint32_t /*barriers*/, std::uint32_t team,
-                          std::uint32_t row_warp)
+  __device__ DecodeGather(const Params& p, const DecodeAgenda<Params>& agenda, std::uint32_t ring,
+                          std::uint32_t /*barriers*/, std::uint32_t team, std::uint32_t row_warp)
       : p_(p), steps_(agenda, team), ring_(ring), row_warp_(row_warp) {}
 
   /// With all segments of the agenda as it is.
@@ -85,21 +72,33 @@ class DecodeGather {
     const std::int64_t mine = IsAll || is_seen() ? offset() : 0;
     const std::uint32_t thread = row_warp_ * 32 + threadIdx.x % 32;
     const std::uint32_t row = thread / kChunks, chunk = thread % kChunks;
-    const std::uint8_t* const k = p_.cache.k + chunk * 16;
-    const std::uint8_t* const v = p_.cache.v + chunk * 16;
+    const std::uint32_t existing = chunk_bytes(chunk);
+    const std::uint32_t first = existing > 0 ? chunk * 16 : 0;
+    const std::uint8_t* const k = p_.cache.k + first;
+    const std::uint8_t* const v = p_.cache.v + first;
 #pragma unroll(kAtOnce)
     for (int i = 0; i < kCopies; ++i) {
       const std::uint32_t key = row + static_cast<std::uint32_t>(i) * kRowsAtOnce;
       const std::int64_t from = __shfl_sync(kAllLanes, mine, static_cast<int>(key));
       const std::uint32_t place = to + decode_chunk<kRowBytes>(key, chunk);
-      if constexpr (IsAll) {
+      if constexpr (IsAll && !Shape.is_any) {
         ptx::cp_async_cg_shared_global_16(place, k + from);
         ptx::cp_async_cg_shared_global_16(place + kKeys * kRowBytes, v + from);
       } else {
-        const std::uint32_t bytes = (seen >> key & 1) * 16;
+        const std::uint32_t bytes = (seen >> key & 1) * existing;
         ptx::cp_async_cg_shared_global_16(place, k + from, bytes);
         ptx::cp_async_cg_shared_global_16(place + kKeys * kRowBytes, v + from, bytes);
       }
+    }
+  }
+
+  /// What rows have of a chunk; the rest of it becomes zeros.
+  __device__ std::uint32_t chunk_bytes(std::uint32_t chunk) const {
+    if constexpr (Shape.is_any) {
+      return static_cast<std::uint32_t>(
+          min(max(p_.row_bytes - static_cast<std::int32_t>(chunk) * 16, 0), 16));
+    } else {
+      return 16;
     }
   }
 
@@ -123,7 +122,7 @@ class DecodeGather {
     return DecodePlace(p_.cache, key_).offset(p_.cache, page_, steps_.segment().kv_head);
   }
 
-  const kernels::DecodeParams& p_;
+  const Params& p_;
   DecodeSteps<Shape> steps_;  ///< the next one
   std::uint32_t ring_, row_warp_;
   std::int32_t key_ = 0, page_ = -1;

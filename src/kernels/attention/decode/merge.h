@@ -55,8 +55,8 @@ struct DecodeMerger {
   static constexpr int kPortionTiles = kAll > kBlocks ? kAll / kBlocks : 1;
   static constexpr int kPortionRows = kPortionTiles * kRowWarps * 16;
   static constexpr int kPortionDims = 8 * (kAll < kBlocks ? kAll : kBlocks);
-  static constexpr std::uint32_t kQuadBits = kPortionDims == 64 ? 4 : 5;
-  static_assert(kPortionDims == 4 << kQuadBits);
+  static constexpr std::uint32_t kQuads = kPortionDims / 4;
+  static_assert(kQuads % kernels::kDecodeMaxCluster == 0);  // CTAs of a cluster merge as many each
   static_assert(kPortionRows * kPortionDims * 4 <= Shape.exchange_bytes());
 
   Consumer& c;
@@ -165,16 +165,36 @@ struct DecodeMerger {
     }
   }
 
+  /// The quads of a row that a CTA of a group merges.
+  class QuadShare {
+    static constexpr bool kIsPower = (kQuads & (kQuads - 1)) == 0;
+    static constexpr std::uint32_t kBits = kQuads == 16 ? 4 : 5;
+    static_assert(!kIsPower || kQuads == 1u << kBits);
+
+   public:
+    __device__ explicit QuadShare(const DecodeGroup& group)
+        : n_(kIsPower ? kBits - group.log2_size : kQuads >> group.log2_size) {}
+    __device__ std::uint32_t of_rows(std::uint32_t r) const { return kIsPower ? r << n_ : r * n_; }
+    __device__ std::uint32_t row(std::uint32_t i) const { return kIsPower ? i >> n_ : i / n_; }
+    __device__ std::uint32_t quad(const DecodeGroup& group, std::uint32_t i,
+                                  std::uint32_t row) const {
+      if constexpr (kIsPower) return (group.rank << n_) + (i & ((1u << n_) - 1));
+      return group.rank * n_ + (i - row * n_);
+    }
+
+   private:
+    std::uint32_t n_;  ///< log2 of it if that is a number
+  };
+
   /// What this CTA merges of a portion's results: `body(row of the portion, row of the tile, which
   /// query and head that is, first of four dimensions)`.
   template <class Body>
   __device__ void for_each_quad(const DecodeSegment& segment, int portion, const Body& body) const {
-    const std::uint32_t shift = kQuadBits - group.log2_size;
+    const QuadShare share(group);
 #pragma unroll 1
-    for (std::uint32_t i = threadIdx.x; i < std::uint32_t{kPortionRows} << shift;
-         i += Shape.threads()) {
-      const std::uint32_t at = i >> shift, tile_warp = at / 16;
-      const std::uint32_t quad = (group.rank << shift) + (i & ((1u << shift) - 1));
+    for (std::uint32_t i = threadIdx.x; i < share.of_rows(kPortionRows); i += Shape.threads()) {
+      const std::uint32_t at = share.row(i), tile_warp = at / 16;
+      const std::uint32_t quad = share.quad(group, i, at);
       const std::uint32_t tile = portion * kAll / kBlocks + tile_warp / kRowWarps;
       const std::uint32_t in_tile = (tile_warp % kRowWarps * kTiles + tile) * 16 + at % 16;
       const DecodeRow row(c.p, segment.kv_head,
@@ -253,7 +273,7 @@ struct DecodeMerger {
   __device__ void store_row(const DecodeSegment& segment, const float (&o)[kAll][4],
                             const DecodeRow& row, int block, int h, float reference,
                             float sum) const {
-    const kernels::DecodeParams& p = c.p;
+    const auto& p = c.p;
     const RowEnd result(reference, NoScale(), sum, p.sink == nullptr ? nullptr : p.sink + row.head);
     const float factor =
         result.factor * decode_value_descale(p, segment.batch_idx, segment.kv_head);
@@ -262,6 +282,7 @@ struct DecodeMerger {
 #pragma unroll
     for (int i = 0; i < kMine; ++i) {
       const std::uint32_t dim = Operands::dim_of(block + i, 0);
+      if (!decode_has_dim(p, dim)) continue;
       const float* const of_row = &o[i][arch::accumulator_of(h, 0)];
       const float x = of_row[0] * factor, y = of_row[1] * factor;
       if constexpr (Operands::kIsCodes) {

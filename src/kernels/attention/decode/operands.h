@@ -4,8 +4,7 @@
 // values do.
 #pragma once
 
-#include "kernels/attention/decode/decode.h"
-#include "kernels/attention/decode/loader.h"
+#include "kernels/attention/decode/ring.h"
 #include "ptx/convert_fp8.h"
 #include "ptx/matrix_copy.h"
 #include "ptx/mma_sync.h"

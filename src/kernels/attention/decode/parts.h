@@ -84,8 +84,10 @@ struct DecodeSum {
   }
 
   /// As a result: dimensions `dim` and up.
-  __device__ void store(const kernels::DecodeParams& p, const DecodeSegment& segment,
-                        const DecodeRow& row, std::uint32_t dim) const {
+  template <class Params>
+  __device__ void store(const Params& p, const DecodeSegment& segment, const DecodeRow& row,
+                        std::uint32_t dim) const {
+    if (!decode_has_dim(p, dim)) return;
     const RowEnd result(reference, NoScale(), total,
                         p.sink == nullptr ? nullptr : p.sink + row.head);
     const float factor =

@@ -5,6 +5,7 @@
 #include "kernels/attention/decode/schedule.h"
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tilewright::tile {
 
@@ -26,15 +27,27 @@ struct DecodeRow {
   }
 };
 
+/// Does a row have element `dim`?
+template <class Params>
+__device__ bool decode_has_dim(const Params& p, std::uint32_t dim) {
+  if constexpr (std::is_same_v<Params, kernels::DecodeAnyParams>)
+    return dim < static_cast<std::uint32_t>(p.head_dim);
+  return true;
+}
+
 /// Keys [begin, end) that query `query` of a sequence sees.
 struct DecodeVisible {
   std::int32_t begin, end;
 
-  __device__ DecodeVisible(const kernels::DecodeParams& p, std::int32_t length,
-                           std::int32_t query) {
+  template <class Params>
+  __device__ DecodeVisible(const Params& p, std::int32_t length, std::int32_t query) {
     const std::int32_t position = length - p.q_len + query;
     begin = max(position - p.window_left, 0);
     end = p.is_causal != 0 ? min(position + 1, length) : length;
+    if constexpr (kDecodeHasChunks<Params>) {
+      const std::int32_t first = decode_chunk_begin(p, position);
+      begin = max(begin, first), end = min(end, position < 0 ? 0 : first + p.chunk);
+    }
   }
 };
 

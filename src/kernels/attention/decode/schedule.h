@@ -16,10 +16,21 @@
 
 #include <cstdint>
 #include <new>
+#include <type_traits>
 
 #include <math.h>
 
 namespace tilewright::tile {
+
+template <class Params>
+inline constexpr bool kDecodeHasChunks = std::is_same_v<Params, kernels::DecodeAnyParams>;
+
+/// The first key of the chunk of a position; 0 before all keys.
+__device__ inline std::int32_t decode_chunk_begin(const kernels::DecodeAnyParams& p,
+                                                  std::int32_t position) {
+  const auto at = static_cast<std::uint32_t>(max(position, 0));
+  return static_cast<std::int32_t>(p.chunk_divisor.divide(at)) * p.chunk;
+}
 
 /// The keys of a sequence, and the pieces of them that any of its queries sees.
 struct DecodeKeys {
@@ -27,11 +38,13 @@ struct DecodeKeys {
   std::int32_t first_piece = 0, pieces = 0;  ///< at least one of a sequence
 
   DecodeKeys() = default;
-  __device__ DecodeKeys(const kernels::DecodeParams& p, const std::int32_t* lengths,
-                        std::int32_t batch_idx) {
+  template <class Params>
+  __device__ DecodeKeys(const Params& p, const std::int32_t* lengths, std::int32_t batch_idx) {
     constexpr std::int32_t kKeys = kernels::kDecodePieceKeys;
     length = min(max(lengths[batch_idx], 0) + p.added, p.cache.capacity);
     begin = min(max(length - p.q_len - p.window_left, 0), length);
+    if constexpr (kDecodeHasChunks<Params>)
+      begin = max(begin, decode_chunk_begin(p, length - p.q_len));
     first_piece = begin / kKeys;
     pieces = max((length + kKeys - 1) / kKeys - first_piece, 1);
   }
@@ -63,10 +76,10 @@ struct DecodeSegment {
 };
 
 /// The sum of all weights, and the share of a group. By all lanes of a warp.
+template <class Params>
 class DecodePlan {
  public:
-  __device__ DecodePlan(const kernels::DecodeParams& p, const std::int32_t* lengths)
-      : p_(p), lengths_(lengths) {
+  __device__ DecodePlan(const Params& p, const std::int32_t* lengths) : p_(p), lengths_(lengths) {
     const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
     const std::int32_t chunk = (p.batch + 31) / 32;
     first_ = min(lane * chunk, p.batch), last_ = min(first_ + chunk, p.batch);
@@ -143,7 +156,7 @@ class DecodePlan {
     return whole - share_ <= p_.tile_cost / 2 ? whole : share_;
   }
 
-  const kernels::DecodeParams& p_;
+  const Params& p_;
   const std::int32_t* lengths_;
   std::int32_t first_, last_;  ///< sequences of this lane
   bool is_parts_ = false;
@@ -151,10 +164,11 @@ class DecodePlan {
 };
 
 /// The segments of a CTA, one after another.
+template <class Params>
 class DecodeWalk {
  public:
-  __device__ DecodeWalk(const kernels::DecodeParams& p, const std::int32_t* lengths,
-                        const DecodePlan& plan, std::int32_t group)
+  __device__ DecodeWalk(const Params& p, const std::int32_t* lengths,
+                        const DecodePlan<Params>& plan, std::int32_t group)
       : p_(p),
         group_(group),
         share_(plan.share()),
@@ -231,7 +245,7 @@ class DecodeWalk {
     weight_ = is_parts_ ? p_.splits : keys_.pieces + p_.tile_cost;
   }
 
-  const kernels::DecodeParams& p_;
+  const Params& p_;
   std::int32_t group_;
   std::int64_t share_;
   std::int32_t tiles_;

@@ -58,7 +58,7 @@ struct DecodeQueries {
 
   __device__ void put() const {
     const std::uint32_t lane = threadIdx.x % 32, rows = columns / Decode::kParts;
-    const int pairs = d.params.head_dim / 64;  // of a lane
+    const int pairs = d.params.width / 64;  // of a lane
 #pragma unroll 1
     for (std::uint32_t row = threadIdx.x / 32; row < rows; row += 4) {
       const DecodeRow of(d.p, segment.kv_head,
@@ -68,7 +68,8 @@ struct DecodeQueries {
       std::uint32_t x[4] = {};
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        if (i < pairs && of.exists) x[i] = ptx::ld_global_nc_u32(q + 2 * (i * 32 + lane));
+        if (of.exists && decode_has_dim(d.p, 2 * (i * 32 + lane)))
+          x[i] = ptx::ld_global_nc_u32(q + 2 * (i * 32 + lane));
       if constexpr (Decode::kIsCodes) {
         put_codes(x, pairs, row, rows);
       } else {
@@ -240,11 +241,13 @@ struct DecodeAttender {
 
   /// Products to scores in log2, of hidden keys to -inf. The rows that see a key follow each other.
   __device__ void finish_scores(const DecodeSegment& segment, std::int32_t first_key) {
-    const kernels::DecodeParams& p = d.p;
+    const kernels::DecodeAnyParams& p = d.p;
     const std::int32_t key = first_key + static_cast<std::int32_t>(threadIdx.x);
     const std::int32_t first_position = segment.length - p.q_len;
     std::int32_t begin = p.is_causal != 0 ? key - first_position : 0;
     std::int32_t end = min(key - first_position + p.window_left + 1, p.q_len);
+    const std::int32_t chunk = decode_chunk_begin(p, key) - first_position;  // counted in queries
+    begin = max(begin, chunk), end = min(end, chunk + p.chunk);
     if (key >= segment.key_end) end = 0;
     begin = min(max(begin, 0), p.q_len) * p.group - segment.m_tile * Decode::kRows;
     end = max(end, 0) * p.group - segment.m_tile * Decode::kRows;
@@ -316,7 +319,7 @@ struct DecodeAttender {
 
   /// Results of all earlier steps times factors of rows: of columns.
   __device__ void rescale_results() {
-    const int m_tiles = d.params.head_dim > 128 ? d.params.head_dim / 128 : 1;
+    const int m_tiles = d.params.width > 128 ? d.params.width / 128 : 1;
 #pragma unroll 1
     for (int i = 0; i < m_tiles * kParts * chunks; ++i) {
       const int tile = i / (kParts * chunks), column = i % (kParts * chunks);

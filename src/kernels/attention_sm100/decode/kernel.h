@@ -30,7 +30,7 @@ template <bool IsCodes, int Rows>
 __device__ void decode_by_tensor_core(const kernels::TensorDecodeParams& params) {
   using Decode = TensorDecode<IsCodes, Rows>;
   extern __shared__ __align__(1024) std::uint8_t dynamic[];
-  const kernels::TensorDecodeShape shape = {params.head_dim, IsCodes, Rows};
+  const kernels::TensorDecodeShape shape = {params.width, IsCodes, Rows};
   std::uint8_t* const queries = dynamic + shape.stages() * shape.item_bytes();
   std::uint8_t* const weights = queries + shape.query_bytes();
   auto& state = *reinterpret_cast<TensorDecodeState*>(weights + shape.weight_or_exchange_bytes());

@@ -4,7 +4,7 @@
 // are zeros, but for those that share a box with seen ones.
 #pragma once
 
-#include "kernels/attention/decode/steps.h"
+#include "kernels/attention/decode/place.h"
 #include "kernels/attention_sm100/decode/state.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "ptx/cp_async.h"
@@ -154,12 +154,15 @@ class TensorDecodeGather {
     const std::uint32_t to = d_.item(asked_), seen = __ballot_sync(kAllLanes, is_seen);
     const std::uint32_t byte = lane % chunks * 16;
     const std::uint32_t column = byte / span * box_bytes + byte % span;
+    const auto row_bytes = static_cast<std::uint32_t>(d_.p.row_bytes);
+    const std::uint32_t existing = byte < row_bytes ? min(row_bytes - byte, 16u) : 0;
+    const std::uint8_t* const chunk = from + (existing > 0 ? byte : 0);
 #pragma unroll 4
     for (std::uint32_t i = 0; i < chunks; ++i) {
       const std::uint32_t key = (i * 32 + lane) >> shift;
       const std::int64_t row = __shfl_sync(kAllLanes, mine, static_cast<int>(key));
       ptx::cp_async_cg_shared_global_16(to + swizzled_at(column + (first_key + key) * span, span),
-                                        from + row + byte, (seen >> key & 1) * 16);
+                                        chunk + row, (seen >> key & 1) * existing);
     }
   }
   __device__ void wait_for_oldest() const {

@@ -31,7 +31,7 @@ inline constexpr int kDecodeRowBarrier = 1;  ///< the named barrier of warps 0-3
 struct TensorDecodeState {
   std::uint64_t full[kernels::kTensorDecodeMostStages], empty[kernels::kTensorDecodeMostStages];
   std::uint64_t q_ready, s_full[2], p_ready, o_done;
-  DecodeAgenda agenda;
+  DecodeAgenda<kernels::DecodeAnyParams> agenda;
   alignas(16) float reference[kernels::kTensorDecodeMostRows];  ///< running maxima, log2
   alignas(16) float unit[kernels::kTensorDecodeMostRows];       ///< codes: of a product, in log2
   alignas(16) float factor[kernels::kTensorDecodeMostRows];     ///< of earlier results
@@ -75,12 +75,12 @@ struct TensorDecode {
   static_assert(kUsed <= 512);
 
   const kernels::TensorDecodeParams& params;
-  const kernels::DecodeParams& p = params.decode;
+  const kernels::DecodeAnyParams& p = params.decode;
   TensorDecodeState& state;
   std::uint32_t ring, queries, weights;  ///< shared addresses
   std::uint32_t stages, columns;         ///< columns: the first one of Tensor Memory
 
-  __device__ std::uint32_t dims() const { return static_cast<std::uint32_t>(params.head_dim); }
+  __device__ std::uint32_t dims() const { return static_cast<std::uint32_t>(params.width); }
   __device__ std::uint32_t row_bytes() const { return IsCodes ? dims() : 2 * dims(); }
   __device__ std::uint32_t span() const { return IsCodes && dims() < 128 ? dims() : 128; }
   __device__ std::uint32_t item_bytes() const { return kernels::kTensorDecodeKeys * row_bytes(); }

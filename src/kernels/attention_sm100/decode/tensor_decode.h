@@ -17,10 +17,15 @@ inline constexpr int kTensorDecodeStateBytes = 4096;
 /// Queries and weights that go with codes are sums of three codes each: 12 bits, as f16 has 11.
 inline constexpr int kTensorDecodeCodeParts = 3;
 
-/// Entries decode_tensor_16bit_rROWS and decode_tensor_e4m3_rROWS; any head_dim of 64, 128, 256.
+/// Elements that are multiplied of rows of head_dim.
+constexpr int tensor_decode_width(int head_dim) {
+  return head_dim <= 64 ? 64 : head_dim <= 128 ? 128 : 256;
+}
+
+/// Entries decode_tensor_16bit_rROWS and decode_tensor_e4m3_rROWS; any head_dim.
 struct TensorDecodeParams {
-  DecodeParams decode;  ///< without guess and ahead_keys
-  std::int32_t head_dim;
+  DecodeAnyParams decode;  ///< without guess and ahead_keys
+  std::int32_t width;      ///< tensor_decode_width(decode.head_dim)
   std::int32_t is_f16;     ///< 16-bit caches are of f16, else bf16
   std::int32_t has_boxes;  ///< maps are there; else keys are gathered, 16 bytes at a time
 };
@@ -28,7 +33,7 @@ struct TensorDecodeParams {
 /// How a CTA's shared memory is cut. Keys and values come as items of 128 rows, as boxes of up to
 /// 128 bytes of each, one behind the other: K, V, K, V, ... through one ring.
 struct TensorDecodeShape {
-  int head_dim;
+  int head_dim;  ///< the width
   bool is_codes;
   int rows;  ///< of a tile, at most
 

@@ -86,6 +86,7 @@ inline void assign(const tw_attention_decode_problem& c, AttentionDecodeProblem&
   assign(c.cache_strides, p.cache_strides, at.in("cache_strides"));
   p.splits = c.splits;
   if (c.kernel != nullptr) p.kernel = c.kernel;
+  p.chunk = c.chunk;
 }
 
 template <>

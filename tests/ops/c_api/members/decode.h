@@ -48,6 +48,7 @@ inline Changes changed_tw_attention_decode_problem(const AttentionDecodeProblem&
   append(found, "cache_strides.", changed_tw_strides(x.cache_strides, y.cache_strides));
   if (x.splits != y.splits) found.push_back("splits");
   if (x.kernel != y.kernel) found.push_back("kernel");
+  if (x.chunk != y.chunk) found.push_back("chunk");
   return found;
 }
 

@@ -71,6 +71,7 @@ TEST(CApiMembers, tw_attention_decode_problem) {
   test.sets("cache_strides.head", [](auto& c) { c.cache_strides.head = 1038; }, [](const auto& p) { return p.cache_strides.head == 1038; });
   test.sets("splits", [](auto& c) { c.splits = 1039; }, [](const auto& p) { return p.splits == 1039; });
   test.sets("kernel", [](auto& c) { c.kernel = "sentinel 40"; }, [](const auto& p) { return p.kernel == "sentinel 40"; });
+  test.sets("chunk", [](auto& c) { c.chunk = 1041; }, [](const auto& p) { return p.chunk == 1041; });
 }
 
 TEST(CApiMembers, tw_attention_decode_arguments) {
