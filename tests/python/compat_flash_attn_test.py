@@ -12,6 +12,7 @@ import tilewright  # noqa: E402
 import torch_reference as reference  # noqa: E402
 from tilewright import compat  # noqa: E402
 from tilewright.compat import flash_attn_interface as fa  # noqa: E402
+from tilewright.compat._flash_caches import with_cache  # noqa: E402
 from torch_reference import bf16, close, i32, place  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("kernels", "torch_device")
@@ -67,14 +68,18 @@ def test_func(options):
 
 
 @pytest.mark.parametrize("d", [16, 48, 80, 192])
-def test_other_head_sizes_run_as_they_are_and_over_caches_padded_and_counted(d):
+def test_other_head_sizes_run_as_they_are(d):
     q, k, v = operands(d=d)
     close(fa.flash_attn_func(q, k, v), reference.attention(q, k, v)[0], LIMIT)
     assert compat.stats() == {}
     lengths = i32([17, 31])
     out = fa.flash_attn_with_kvcache(q[:, :1], k, v, cache_seqlens=lengths)
     close(out, reference.decode(q[:, :1], k, v, lengths)[0], LIMIT)
-    assert compat.stats() == {"head_dim": 3}
+    new_k, new_v = bf16(2, 2, 2, d, seed=5), bf16(2, 2, 2, d, seed=6)
+    out = fa.flash_attn_with_kvcache(q[:, :2], k, v, new_k, new_v, cache_seqlens=lengths, causal=True)
+    assert torch.equal(k[0, 17:19], new_k[0]) and torch.equal(v[1, 31:33], new_v[1])
+    close(out, reference.decode(q[:, :2], k, v, lengths + 2, causal=True)[0], LIMIT)
+    assert compat.stats() == {}
 
 
 @pytest.mark.parametrize("d, dv", [(192, 128), (136, 104), (40, 72)])
@@ -216,6 +221,70 @@ def test_chunks(options, s, t, chunk):
         close(lse[b], expected[1], 1e-5)
     assert compat.stats() == {}
     assert torch.equal(fa.flash_attn_func(q, k, v, attention_chunk=chunk, **options), out)
+
+
+@pytest.mark.parametrize("options", [{}, {"causal": True}, {"window_size": (3, 0)}], ids=str)
+@pytest.mark.parametrize("d", [48, 64])
+def test_chunks_over_caches(options, d):
+    """Lengths before a border, on it and behind it, and within a chunk."""
+    q, k, v = bf16(4, 3, 4, d), bf16(4, 40, 2, d, seed=1), bf16(4, 40, 2, d, seed=2)
+    lengths = [16, 17, 31, 40]
+    caches, table = [x.view(20, 8, 2, d) for x in (k, v)], torch.arange(20, device=q.device).view(4, 5).int()
+    given = {"cache_seqlens": i32(lengths), "attention_chunk": 16, **options}
+    out, lse, *_ = fa.flash_attn_with_kvcache(q, *caches, page_table=table, return_softmax_lse=True, **given)
+    known = {"causal": options.get("causal", False) or "window_size" in options,
+             "window": options.get("window_size", (-1, -1))}
+    for b, n in enumerate(lengths):
+        expected = in_chunks(q[b], k[b, :n], v[b, :n], 16, **known)
+        close(out[b], expected[0], LIMIT)
+        close(lse[b], expected[1], 1e-5)
+    assert torch.equal(fa.flash_attn_with_kvcache(q, k, v, **given), out)
+    assert compat.stats() == {}
+
+
+@pytest.mark.parametrize("options", [{}, {"causal": True}, {"window_size": (3, 1)}], ids=str)
+@pytest.mark.parametrize("is_paged", [False, True])
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_chunks_over_caches_with_many_queries(options, is_paged, is_packed):
+    q, k, v = bf16(4, 18, 4, 64), bf16(4, 48, 2, 64, seed=1), bf16(4, 48, 2, 64, seed=2)
+    lengths, used = [32, 33, 47, 11], [18, 18, 17, 18]
+    caches, given = (k, v), {"cache_seqlens": i32(lengths), "attention_chunk": 16, **options}
+    if is_paged:
+        caches = [x.view(24, 8, 2, 64) for x in (k, v)]
+        given["page_table"] = torch.arange(24, device=q.device).view(4, 6).int()
+    if is_packed:  # the third has a query less
+        rows = torch.cat([x[:n] for x, n in zip(q, used, strict=True)])
+        given |= {"cu_seqlens_q": torch.nn.functional.pad(i32(used).cumsum(0), (1, 0)).int(), "max_seqlen_q": 18}
+    found = fa.flash_attn_with_kvcache(rows if is_packed else q, *caches, return_softmax_lse=True, **given)
+    known = {"causal": options.get("causal", False), "window": options.get("window_size", (-1, -1))}
+    begin = 0
+    for b, n in enumerate(lengths):
+        s = used[b] if is_packed else 18
+        expected = in_chunks(q[b, :s], k[b, :n], v[b, :n], 16, **known)
+        of_b = (found[0][b], found[1][b])
+        if is_packed:
+            of_b = (found[0][begin : begin + s], found[1][:, begin : begin + s])
+        close(of_b[0], expected[0], LIMIT)
+        close(of_b[1], expected[1], 1e-5)
+        begin += s
+    assert compat.stats() == {}
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_chunks_over_caches_with_queries_in_use(causal):
+    """As the operator calls it: rows behind those in use get 0, and an lse of -inf."""
+    q, k, v = bf16(3, 18, 4, 64), bf16(3, 48, 2, 64, seed=1), bf16(3, 48, 2, 64, seed=2)
+    lengths, used = [33, 48, 5], [18, 3, 0]
+    none = dict.fromkeys(("rotary_cos", "rotary_sin", "cache_batch_idx", "page_table", "softmax_scale"))
+    out, lse = with_cache("test", q, k, v, None, None, cache_seqlens=i32(lengths), seqused_q=i32(used),
+                          descales=(None, None, None), causal=causal, window=(-1, -1), softcap=0.0,
+                          rotary_interleaved=True, num_splits=0, return_lse=True, attention_chunk=16, **none)
+    for b, (n, s) in enumerate(zip(lengths, used, strict=True)):
+        if s > 0:
+            expected = in_chunks(q[b, :s], k[b, :n], v[b, :n], 16, causal)
+            close(out[b, :s], expected[0], LIMIT)
+            close(lse[b, :, :s], expected[1], 1e-5)
+        assert not out[b, s:].any() and torch.isneginf(lse[b, :, s:]).all()
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -405,7 +474,7 @@ def test_what_no_kernel_has_is_refused(change, field, is_cache):
 def kvcache_refusals():
     lengths, new = i32([3, 4]), bf16(2, 2, 2, 64, seed=5)
     table = torch.ones(64, 16, device=place())
-    yield "chunks", {"attention_chunk": 4}, "attention_chunk"
+    yield "chunks of no pages", {"q": bf16(2, 17, 4, 64), "attention_chunk": 12}, "attention_chunk"
     pages = {"page_table": i32([[0], [1]])}
     yield "left padding of pages", {"cache_leftpad": lengths, **pages}, "cache_leftpad"
     yield "left padding by index", {"cache_leftpad": lengths, "cache_batch_idx": i32([0, 1])}, "cache_leftpad"
@@ -429,10 +498,6 @@ def kvcache_refusals():
     yield "many splits", {"num_splits": 1025}, "num_splits"
     yield "int64 lengths", {"cache_seqlens": lengths.long()}, "cache_seqlens"
     yield "int64 pages", {"page_table": i32([[0], [1]]).long()}, "page_table"
-    small = {"q": bf16(2, 2, 4, 48),
-             "k_cache": bf16(2, 40, 2, 48),
-             "v_cache": bf16(2, 40, 2, 48)}
-    yield "padded caches", {**small, "k": bf16(2, 2, 2, 48), "v": bf16(2, 2, 2, 48)}, "q.shape[-1]"
 
 
 @pytest.mark.parametrize("name, change, field", list(kvcache_refusals()),

@@ -19,6 +19,8 @@ from ._common import count, fit, packed, reason, refuse, shape_of
 from ._flash_attn import E4M3, HEAD_DIMS, int32_reasons, lacking, operand_reasons
 
 MAX_DECODE_QUERIES = 16
+#: Keys of pages that caches without pages are read in, if they are seen in chunks.
+MIN_PAGE = 16
 MAX_SPLITS = 1024
 #: Tensors of known calls, results last.
 _CACHE = places_of(
@@ -52,10 +54,6 @@ def cache_reasons(
     """Why a call over caches cannot be done; empty if it can."""
     reasons: list[Reason] = []
     operand_reasons(reasons, q, k_cache, v_cache, qv)
-    if attention_chunk:
-        rule = "visible keys of caches do not begin at a chunk"
-        fix = "window_size limits them too, by distance"
-        reasons.append(reason("attention_chunk", attention_chunk, rule, fix))
     lengths = cache_seqlens if isinstance(cache_seqlens, Tensor) else None
     int32_reasons(
         reasons,
@@ -80,6 +78,8 @@ def cache_reasons(
         if not reasons:
             appends = k is not None or rotary_cos is not None
             _paged_reasons(reasons, q, k_cache, v_cache, appends, beyond)
+        if attention_chunk:
+            _chunk_reasons(reasons, k_cache, page_table is not None, attention_chunk, cache_leftpad)
     elif k is not None:
         _append_reasons(reasons, q, k, rotary_cos is not None, causal, window)
     if rotary_cos is not None and rotary_seqlens is not None and rotary_seqlens is not lengths:
@@ -142,6 +142,23 @@ def _paged_reasons(
         reasons.append(reason(field, value, rule, fix))
 
 
+def _chunk_reasons(
+    reasons: list[Reason], k_cache: Tensor, is_paged: bool, chunk: int, leftpad: Tensor | None
+) -> None:
+    """Chunks are sequences of their own over pages, so they begin where pages do."""
+    size = k_cache.shape[1]
+    if leftpad is not None:
+        fix = "move the keys to the beginning of the cache"
+        reasons.append(reason("cache_leftpad", shape_of(leftpad), "without attention_chunk", fix))
+    elif is_paged and chunk % size:
+        rule = f"a multiple of the page size, {size}, in a call that decode attention does not take"
+        reasons.append(reason("attention_chunk", chunk, rule, "take smaller pages"))
+    elif not is_paged and math.gcd(size, chunk) < MIN_PAGE:
+        rule = f"at least {MIN_PAGE} as common divisor with the room for keys, {size}, in a call that "
+        rule += "decode attention does not take"
+        reasons.append(reason("attention_chunk", chunk, rule, "make room for a multiple of it"))
+
+
 def _append_reasons(
     reasons: list[Reason], q: Tensor, k: Tensor, is_rotary: bool, causal: bool, window: Any
 ) -> None:
@@ -155,10 +172,6 @@ def _append_reasons(
         rule = "queries turn by their own positions, and here by cache_seqlens alone"
         fix = "pass causal=True, or turn q before the call"
         reasons.append(reason("rotary_cos", f"{queries} queries, not causal", rule, fix))
-    if q.shape[-1] not in HEAD_DIMS:
-        rule = f"head sizes of caches that are written are one of {HEAD_DIMS}"
-        fix = "pad the caches with zeros once"
-        reasons.append(reason("q.shape[-1]", q.shape[-1], rule, fix))
 
 
 def with_cache(
@@ -187,6 +200,7 @@ def with_cache(
     rotary_interleaved: bool,
     num_splits: int,
     return_lse: bool,
+    attention_chunk: int = 0,
     known: tuple[Any, ...] = (),
     **other: Any,
 ) -> tuple[Tensor, Tensor | None]:
@@ -205,22 +219,22 @@ def with_cache(
         cache_leftpad=cache_leftpad,
         causal=causal,
         window=window,
+        attention_chunk=attention_chunk,
         num_splits=num_splits,
         **other,
     )
     if reasons:
         refuse(name, reasons)
-    head_dim = q.shape[-1]
     room = k_cache.shape[1] * (1 if page_table is None else page_table.shape[1])
     if cache_batch_idx is not None:
         page_table = _by_index(cache_batch_idx, page_table)
     left, right = int(window[0]), 0 if causal else int(window[1])
-    scale = head_dim**-0.5 if softmax_scale is None else softmax_scale
+    scale = q.shape[-1]**-0.5 if softmax_scale is None else softmax_scale
     if _beyond_decode(q, v_cache, cu_seqlens_q, seqused_q, cache_leftpad, causal, window):
         packing = (packed(cu_seqlens_q), packed(seqused_q), max_seqlen_q)
         masking = (scale, causal, left, right, softcap)
         keys = (k_cache, v_cache, cache_seqlens, page_table, packed(cache_leftpad))
-        return _over_pages(q, keys, packing, out, masking, return_lse)
+        return _over_pages(q, keys, packing, out, masking, return_lse, attention_chunk)
     options = (scale, causal or right == 0, -1 if left >= room - 1 else left, softcap)
     scales: tuple[Tensor | None, Tensor | None] = (None, None)
     if q.dtype == E4M3:
@@ -232,20 +246,16 @@ def with_cache(
         turning = (_fp32(rotary_cos), _fp32(rotary_sin))
     caches = (k_cache, v_cache)
     if k is None:
-        caches = (_wide(k_cache), _wide(v_cache))
+        caches = (fit(k_cache), fit(v_cache))
         if caches[0].stride() != caches[1].stride():
             caches = (caches[0].contiguous(), caches[1].contiguous())
     new = (None if k is None else fit(k), None if v is None else fit(v))
-    is_plain = head_dim in HEAD_DIMS
     given: tuple[Any, ...]
-    given = (_wide(q), *caches, _lengths(cache_seqlens, q.shape[0], k_cache, room), _table(page_table), *new)
-    given += (*turning, None, *scales, out if is_plain else None, None, return_lse)
-    given += (rotary_interleaved, *options, max(num_splits, 0), "auto")
-    done = _decode.decode(given, Way(cache_calls, known if is_plain else (), _CACHE))
+    given = (fit(q), *caches, _lengths(cache_seqlens, q.shape[0], k_cache, room), _table(page_table), *new)
+    given += (*turning, None, *scales, out, None, return_lse)
+    given += (rotary_interleaved, *options, max(num_splits, 0), "auto", attention_chunk)
+    done = _decode.decode(given, Way(cache_calls, known, _CACHE))
     result, lse = done if return_lse else (done, None)
-    if result.shape[-1] != head_dim:
-        result = result[..., :head_dim]
-        result = result if out is None else out.copy_(result)
     return result, lse
 
 
@@ -256,6 +266,7 @@ def _over_pages(
     out: Tensor | None,
     options: tuple[Any, ...],
     return_lse: bool,
+    chunk: int,
 ) -> tuple[Tensor, Tensor | None]:
     """What decode attention does not take. Rows that are not in use get 0, and an lse of -inf.
 
@@ -278,6 +289,14 @@ def _over_pages(
         k, v = (_chunks.flat(x[:batch]) for x in (k, v))
         cu_k = _chunks.padded(_chunks.starts_of(batch, size, q.device), leftpad, size)
         lengths = (lengths - leftpad).clamp_(min=0)
+    elif chunk:
+        if cu_q is None:
+            cu_q, q, is_flat = _chunks.starts_of(batch, shape[1], q.device), _chunks.flat(q), True
+        if page_table is None:
+            page = math.gcd(size, chunk)
+            k, v = (_chunks.as_pages(x[:batch], page) for x in (k, v))
+            page_table = torch.arange(batch * (size // page), dtype=torch.int32, device=q.device)
+            page_table = page_table.view(batch, -1)
     elif cu_q is not None and page_table is None:  # a sequence is a page
         page_table = torch.arange(batch, dtype=torch.int32, device=q.device)[:, None]
     result_shape = _attention.out_shape(q, v)
@@ -287,6 +306,10 @@ def _over_pages(
         result = q.new_zeros(result_shape) if result is None else result.zero_()
         if return_lse:
             lse = q.new_full(_attention._lse_shape(q), -math.inf, dtype=torch.float32)
+    if chunk and cu_q is not None and page_table is not None:
+        pieces = _chunks.cut_pages(cu_q, used_q, lengths, page_table, chunk, k.shape[1])
+        used_q, (cu_q, lengths, page_table) = None, pieces
+        max_q, room = min(max_q, chunk), chunk
     given = (q, k, v, _table(page_table), used_q, lengths, cu_q, cu_k, None, result, lse, return_lse)
     done = _paged.attend((*given, max_q, room, *options, "auto"))
     found: Tensor = done[0] if return_lse else done

@@ -63,6 +63,7 @@ def attention_decode(
     out: Tensor | None = None,
     return_lse: bool = False,
     kernel: str = "auto",
+    chunk: int = 0,
 ) -> Any:
     """Attention of q [b, s, heads, d], s at most 16, over caches that are longer.
 
@@ -75,13 +76,14 @@ def attention_decode(
     k_descale         of an e4m3 cache, with v_descale: fp32, one number or [b, kv_heads]
     window            visible keys before the query's; -1: all
     splits            parts that the keys are cut into; 0: by the lengths
+    chunk             keys of a chunk: a query sees those of its own alone; 0: all are one
 
     The last query stands at the last key. Returns out, or out and the lse [b, heads, s].
     """
     given = (
         *(q, k_cache, v_cache, lengths, page_table, k_new, v_new, rotary_cos, rotary_sin, sink),
         *(k_descale, v_descale, out, None, return_lse, interleaved, scale, causal, window),
-        *(softcap, splits, kernel),
+        *(softcap, splits, kernel, chunk),
     )
     if not is_compiling() and (done := _calls.run(*given)) is not None:
         return done
@@ -106,21 +108,21 @@ def decode(given: tuple[Any, ...], also: Way | None = None) -> Any:
         if not is_compiling() and (done := _calls.run(*given)) is not None:
             return done
     q, k_cache, v_cache, _, _, k_new, v_new, _, _, sink, *scales, out, _, return_lse = given[:15]
-    interleaved, *options = given[15:]
+    interleaved, *options, chunk = given[15:]
     expect_tensors(_NAMES, given, 3)
     direct = is_direct(q, k_cache, v_cache) and have_no_gradient(sink, k_new, v_new)
     require_dims(q, 4, "[batch, tokens, heads, head_dim]")
     args = (*given[:9], interleaved, sink, *scales, *options)
     if not direct and out is None:
-        out, lse = _decode_op(*args, return_lse)
+        out, lse = _decode_op(*args, return_lse, chunk)
         return (out, lse) if return_lse else out
     out = empty_as(q) if out is None else out
     lse = q.new_empty(_lse_shape(q), dtype=torch.float32) if return_lse else None
     if not direct:
-        _decode_out_op(*args, out, lse)
+        _decode_out_op(*args, out, lse, chunk)
         return (out, lse) if return_lse else out
     run: Any = _decode_into
-    if entry := run(*args, out, lse):
+    if entry := run(*args, out, lse, chunk):
         (also or Way(_calls, given, _TENSORS)).remember(entry, {"out": out, "lse": lse})
     return (out, lse) if return_lse else out
 
@@ -151,6 +153,7 @@ def _decode_into(
     kernel: str,
     out: Tensor,
     lse: Tensor | None,
+    chunk: int = 0,
 ) -> Entry | None:
     """The operator, if the next call may hand over to it what it is given."""
     if q.numel() == 0:
@@ -165,7 +168,7 @@ def _decode_into(
         "decode",
         signature(q, k_cache, v_cache, lengths, page_table, k_new, v_new, out, lse, sink),
         None if rotary_cos is None else signature(rotary_cos, rotary_sin),
-        *(interleaved, sharing, scale, causal, window_left, softcap, splits, kernel),
+        *(interleaved, sharing, scale, causal, window_left, softcap, splits, kernel, chunk),
     )
     entry: Entry | None = table.get(key)
     if entry is None:
@@ -186,6 +189,7 @@ def _decode_into(
             "cache_strides": strides(k_cache),
             "splits": splits,
             "kernel": kernel,
+            "chunk": chunk,
         }
         entry = table.add(key, make(tilewright.AttentionDecode, q.device, problem))
     entry.run(
@@ -332,23 +336,28 @@ def _check(
     require_operand("lse", lse, q, torch.float32, _lse_shape(q))
 
 
+#: Where return_lse is among the arguments of the operator; chunk is behind it, if it is given.
+_RETURN_LSE = 19
+
+
 def _decode(*args: Any) -> Done:
     into: Any = _decode_into
-    return_lse = args[-1]
+    return_lse = args[_RETURN_LSE]
     out, lse = _decode_fake(*args)
-    entry = into(*args[:-1], out, lse if return_lse else None)
+    lse_or_none = lse if return_lse else None
+    entry = into(*args[:_RETURN_LSE], out, lse_or_none, *args[_RETURN_LSE + 1 :])
     return (out, lse), known(entry, _TENSORS if return_lse else _WITHOUT_LSE, args[0])
 
 
 def _decode_fake(*args: Any) -> tuple[Tensor, Tensor]:
-    q, return_lse = args[0], args[-1]
+    q, return_lse = args[0], args[_RETURN_LSE]
     out = empty_as(q)
     return out, q.new_empty(_lse_shape(q) if return_lse else (0,), dtype=torch.float32)
 
 
 _decode_op = define(
-    "attention_decode", f"({_INPUTS}, bool return_lse) -> (Tensor, Tensor)", _decode, _decode_fake
+    "attention_decode", f"({_INPUTS}, bool return_lse, int chunk=0) -> (Tensor, Tensor)", _decode, _decode_fake
 )
 _decode_out_op = define(
-    "attention_decode_out", f"({_INPUTS}, Tensor(c!) out, Tensor(d!)? lse) -> ()", _decode_out
+    "attention_decode_out", f"({_INPUTS}, Tensor(c!) out, Tensor(d!)? lse, int chunk=0) -> ()", _decode_out
 )
