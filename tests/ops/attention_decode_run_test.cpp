@@ -137,6 +137,12 @@ TEST_P(AttentionDecodeRunTest, OptionsCrossedAtOtherHeadDims) {
     }
   }
 }
+// More queries than keys: those that stand before the first key see all of them if not causal.
+TEST_P(AttentionDecodeRunTest, QueriesBeforeTheFirstKeyOfOtherHeadDims) {
+  for (const bool causal : {true, false})
+    check(with({{.batch = 2, .q_len = 7, .heads = 3, .max_len = 64, .has_lse = true}, {3, 40}},
+               [&](AttentionDecodeProblem& p) { p.head_dim = 80, p.causal = causal; }));
+}
 TEST_P(AttentionDecodeRunTest, NewTokensOfOtherHeadDims) {
   for (const Types types : {kTypes[0], kTypes[3]}) {
     for (const std::int64_t head_dim : {80, 112}) {

@@ -10,6 +10,7 @@ namespace tilewright::kernels {
 /// Keys and values are split in pieces of this many keys.
 inline constexpr int kDecodePieceKeys = 16;
 inline constexpr int kDecodeMaxCluster = 8;
+inline constexpr std::int32_t kDecodeUnbounded = 1 << 30;  ///< a window, or chunk, of all keys
 
 /// Where a head's row of a key is: k + page * page_stride + slot * row_stride + head * head_stride,
 /// v likewise; bytes, multiples of 16. Key j of sequence b is slot j % page_size of page

@@ -16,8 +16,7 @@
 // preceding kernels have ended and prefetches the first keys, and is checked when they have
 // (ahead.h). Of a tile that several CTAs share, the last one to finish merges all parts (parts.h).
 // Where tiles are few or short, CTAs work in clusters: each has a part of a segment's keys, and
-// merges a part of its dimensions, out of the shared memory of all. Entries ..._tma copy 16 keys of
-// a page at once by TMA (boxes.h).
+// merges a part of its dimensions, out of the shared memory of all.
 //
 // Limit: memory. A key and value of 128 bf16 are 512 bytes: at 4.2 TB/s and 132 SMs 27 cycles (at
 // 1.7 GHz), in which mma.sync multiplies some 100 rows. In flight: 4.2 TB/s times 800 ns are 25 KB
@@ -27,8 +26,7 @@
 // sequences of 8192 keys 4.48 TB/s, 8 of 4096 3.65; e4m3 4.24 and 2.86; one sequence of 4096 keys
 // 10.3 us in bf16 and 9.7 in e4m3, of 256 keys 5.1. docs/notes/2026-11-22-attention-decode.md has
 // the rest.
-// Sources: Flash-Decoding (splits and their combination), FlashAttention-3 (rows of a group packed
-// into a tile).
+// Sources: Flash-Decoding (splits and their combination), FlashAttention-3 (packed rows).
 #include "kernels/attention/decode/kernel.h"
 #include "kernels/attention/decode/loader.h"
 

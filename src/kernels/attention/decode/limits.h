@@ -1,12 +1,13 @@
 // What a launch of flash decode is limited to, and what it leaves in its workspace.
 #pragma once
 
+#include "kernels/attention/decode/decode.h"
+
 #include <cstdint>
 
 namespace tilewright::kernels {
 
 inline constexpr int kDecodeMaxQueries = 16;
-inline constexpr std::int32_t kDecodeUnbounded = 1 << 30;  ///< a window of all keys
 
 /// Slots of partial results that may be used.
 constexpr std::int64_t decode_partial_slots(std::int64_t tiles, std::int64_t splits,

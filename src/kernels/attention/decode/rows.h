@@ -46,7 +46,8 @@ struct DecodeVisible {
     end = p.is_causal != 0 ? min(position + 1, length) : length;
     if constexpr (kDecodeHasChunks<Params>) {
       const std::int32_t first = decode_chunk_begin(p, position);
-      begin = max(begin, first), end = min(end, position < 0 ? 0 : first + p.chunk);
+      const bool is_before = position < 0 && p.chunk < kernels::kDecodeUnbounded;  // all chunks
+      begin = max(begin, first), end = min(end, is_before ? 0 : first + p.chunk);
     }
   }
 };

@@ -247,7 +247,8 @@ struct DecodeAttender {
     std::int32_t begin = p.is_causal != 0 ? key - first_position : 0;
     std::int32_t end = min(key - first_position + p.window_left + 1, p.q_len);
     const std::int32_t chunk = decode_chunk_begin(p, key) - first_position;  // counted in queries
-    begin = max(begin, chunk), end = min(end, chunk + p.chunk);
+    if (p.chunk < kernels::kDecodeUnbounded)
+      begin = max(begin, chunk), end = min(end, chunk + p.chunk);
     if (key >= segment.key_end) end = 0;
     begin = min(max(begin, 0), p.q_len) * p.group - segment.m_tile * Decode::kRows;
     end = max(end, 0) * p.group - segment.m_tile * Decode::kRows;
