@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests/python"
 # Processes of tests, each with files that take about as long as the others'.
 GROUPS = (("torch_gpu_test", "torch_attention_test", "bad_input_test", "torch_ops_test", "known_calls_test"),
-          ("torch_paged_test", "merge_test", "plugins/jax_test"),
+          ("torch_paged_test", "attention/merge_test", "attention/latent_test", "plugins/jax_test"),
           ("sdpa_test", "compat_flash_attn_test", "compat_deepseek_test", "torch_layers_test"),
           ("transformers_v4_test", "transformers_dense_test", "transformers_experts_test", "arrays_test"))
 SUITES = ("fa3", "flashmla", "deepgemm")

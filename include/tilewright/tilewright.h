@@ -874,6 +874,64 @@ TW_API tw_status tw_sparse_attention_run(const tw_sparse_attention* attention,
                                          const tw_sparse_attention_arguments* arguments);
 
 /* ----------------------------------------------------------------------------------------------
+ * Attention whose values are keys as well
+ */
+
+/* MLA over pages of 576: k is v + 512 elements, q is qv + 512, strides are those of rows of 576. */
+typedef struct tw_latent_attention_problem {
+  size_t struct_bytes;
+  int32_t dtype; /* TW_BF16 or TW_F16 */
+  int32_t reserved;
+  int64_t batch, q_len, heads, kv_heads; /* default 1 */
+  int64_t value_dim; /* 256 or 512; default 512 */
+  int32_t has_qv; /* 0: k alone makes scores; default 1 */
+  int32_t reserved2;
+  int64_t max_len; /* without pages */
+  int64_t page_size; /* 8, 16, 32 or a multiple of 64; 0: no pages */
+  int64_t num_pages, max_pages;
+  int64_t table_stride; /* 0: max_pages */
+  double scale; /* 0: (64 + value_dim)^-0.5, without qv 1/8 */
+  int32_t causal; /* default 1 */
+  int32_t has_sink, has_lse;
+  int32_t positive_empty_lse; /* 1: lse of a row without a visible key is +inf, not -inf */
+  tw_strides q_strides, qv_strides, out_strides, lse_strides;
+  tw_strides k_strides, v_strides; /* batch: from page to page */
+  const char* kernel; /* NULL or "auto", or a name that the plan's text lists */
+} tw_latent_attention_problem;
+
+/* Device addresses; NULL where the problem does not need it. */
+typedef struct tw_latent_attention_arguments {
+  size_t struct_bytes;
+  const void* q; /* [batch, q_len, heads, 64] */
+  const void* qv; /* [batch, q_len, heads, value_dim] */
+  const void *k, *v;
+  const int32_t* lengths; /* [batch] */
+  const int32_t* block_table; /* [batch, max_pages] */
+  void* out; /* [batch, q_len, heads, value_dim] */
+  float* lse; /* [batch, heads, q_len] */
+  const float* sink; /* [heads] */
+  void* workspace; /* 256-byte aligned */
+  int32_t reuses_schedule; /* 1: the workspace holds the schedule of the same lengths */
+  int32_t reserved;
+  void* stream; /* CUstream; NULL: the default stream */
+} tw_latent_attention_arguments;
+
+/* Attention over all keys, of values that make scores beside narrow keys: MLA, qv. */
+typedef struct tw_latent_attention tw_latent_attention;
+TW_API tw_status tw_latent_attention_create(const tw_device* device,
+                                            const tw_latent_attention_problem* problem,
+                                            tw_latent_attention** attention);
+TW_API tw_status tw_latent_attention_plan(const tw_device* device,
+                                          const tw_latent_attention_problem* problem,
+                                          tw_plan** plan);
+TW_API void tw_latent_attention_destroy(tw_latent_attention* attention);
+TW_API const char* tw_latent_attention_plan_text(const tw_latent_attention* attention);
+TW_API const char* tw_latent_attention_kernel(const tw_latent_attention* attention);
+TW_API size_t tw_latent_attention_workspace_bytes(const tw_latent_attention* attention);
+TW_API tw_status tw_latent_attention_run(const tw_latent_attention* attention,
+                                         const tw_latent_attention_arguments* arguments);
+
+/* ----------------------------------------------------------------------------------------------
  * Lists of the keys that a mask shows
  */
 
@@ -1763,6 +1821,26 @@ static inline void tw_sparse_attention_arguments_init(tw_sparse_attention_argume
   given->window.struct_bytes = sizeof given->window;
   given->compressed.struct_bytes = sizeof given->compressed;
   tw_sparse_attention_arguments_set_defaults(given);
+}
+
+TW_API void tw_latent_attention_problem_set_defaults(tw_latent_attention_problem* given);
+static inline void tw_latent_attention_problem_init(tw_latent_attention_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  given->q_strides.struct_bytes = sizeof given->q_strides;
+  given->qv_strides.struct_bytes = sizeof given->qv_strides;
+  given->out_strides.struct_bytes = sizeof given->out_strides;
+  given->lse_strides.struct_bytes = sizeof given->lse_strides;
+  given->k_strides.struct_bytes = sizeof given->k_strides;
+  given->v_strides.struct_bytes = sizeof given->v_strides;
+  tw_latent_attention_problem_set_defaults(given);
+}
+
+TW_API void tw_latent_attention_arguments_set_defaults(tw_latent_attention_arguments* given);
+static inline void tw_latent_attention_arguments_init(tw_latent_attention_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_latent_attention_arguments_set_defaults(given);
 }
 
 TW_API void tw_mask_lists_problem_set_defaults(tw_mask_lists_problem* given);

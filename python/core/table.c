@@ -641,6 +641,58 @@ static const Struct kStruct_tw_sparse_attention_arguments = {
   "SparseAttentionArguments", sizeof(tw_sparse_attention_arguments), init_tw_sparse_attention_arguments, kMembers_tw_sparse_attention_arguments,
   COUNT(kMembers_tw_sparse_attention_arguments), names_tw_sparse_attention_arguments, &defaults_tw_sparse_attention_arguments};
 
+static void init_tw_latent_attention_problem(void* given) { tw_latent_attention_problem_init(given); }
+static const Member kMembers_tw_latent_attention_problem[] = {
+  {"dtype", KIND_WORD, offsetof(tw_latent_attention_problem, dtype), .words = kWords6},
+  {"batch", KIND_I64, offsetof(tw_latent_attention_problem, batch)},
+  {"q_len", KIND_I64, offsetof(tw_latent_attention_problem, q_len)},
+  {"heads", KIND_I64, offsetof(tw_latent_attention_problem, heads)},
+  {"kv_heads", KIND_I64, offsetof(tw_latent_attention_problem, kv_heads)},
+  {"value_dim", KIND_I64, offsetof(tw_latent_attention_problem, value_dim)},
+  {"has_qv", KIND_FLAG, offsetof(tw_latent_attention_problem, has_qv)},
+  {"max_len", KIND_I64, offsetof(tw_latent_attention_problem, max_len)},
+  {"page_size", KIND_I64, offsetof(tw_latent_attention_problem, page_size)},
+  {"num_pages", KIND_I64, offsetof(tw_latent_attention_problem, num_pages)},
+  {"max_pages", KIND_I64, offsetof(tw_latent_attention_problem, max_pages)},
+  {"table_stride", KIND_I64, offsetof(tw_latent_attention_problem, table_stride)},
+  {"scale", KIND_F64, offsetof(tw_latent_attention_problem, scale)},
+  {"causal", KIND_FLAG, offsetof(tw_latent_attention_problem, causal)},
+  {"has_sink", KIND_FLAG, offsetof(tw_latent_attention_problem, has_sink)},
+  {"has_lse", KIND_FLAG, offsetof(tw_latent_attention_problem, has_lse)},
+  {"positive_empty_lse", KIND_FLAG, offsetof(tw_latent_attention_problem, positive_empty_lse)},
+  {"q_strides", KIND_STRUCT, offsetof(tw_latent_attention_problem, q_strides), .inner = &kStruct_tw_strides},
+  {"qv_strides", KIND_STRUCT, offsetof(tw_latent_attention_problem, qv_strides), .inner = &kStruct_tw_strides},
+  {"out_strides", KIND_STRUCT, offsetof(tw_latent_attention_problem, out_strides), .inner = &kStruct_tw_strides},
+  {"lse_strides", KIND_STRUCT, offsetof(tw_latent_attention_problem, lse_strides), .inner = &kStruct_tw_strides},
+  {"k_strides", KIND_STRUCT, offsetof(tw_latent_attention_problem, k_strides), .inner = &kStruct_tw_strides},
+  {"v_strides", KIND_STRUCT, offsetof(tw_latent_attention_problem, v_strides), .inner = &kStruct_tw_strides},
+  {"kernel", KIND_TEXT, offsetof(tw_latent_attention_problem, kernel)}};
+static PyObject* names_tw_latent_attention_problem[COUNT(kMembers_tw_latent_attention_problem)];
+static tw_latent_attention_problem defaults_tw_latent_attention_problem;
+static const Struct kStruct_tw_latent_attention_problem = {
+  "LatentAttentionProblem", sizeof(tw_latent_attention_problem), init_tw_latent_attention_problem, kMembers_tw_latent_attention_problem,
+  COUNT(kMembers_tw_latent_attention_problem), names_tw_latent_attention_problem, &defaults_tw_latent_attention_problem};
+
+static void init_tw_latent_attention_arguments(void* given) { tw_latent_attention_arguments_init(given); }
+static const Member kMembers_tw_latent_attention_arguments[] = {
+  {"q", KIND_INPUT, offsetof(tw_latent_attention_arguments, q)},
+  {"qv", KIND_INPUT, offsetof(tw_latent_attention_arguments, qv)},
+  {"k", KIND_INPUT, offsetof(tw_latent_attention_arguments, k)},
+  {"v", KIND_INPUT, offsetof(tw_latent_attention_arguments, v)},
+  {"lengths", KIND_INPUT, offsetof(tw_latent_attention_arguments, lengths), .element = ELEMENT_I32},
+  {"block_table", KIND_INPUT, offsetof(tw_latent_attention_arguments, block_table), .element = ELEMENT_I32},
+  {"out", KIND_OUTPUT, offsetof(tw_latent_attention_arguments, out)},
+  {"lse", KIND_OUTPUT, offsetof(tw_latent_attention_arguments, lse), .element = ELEMENT_F32},
+  {"sink", KIND_INPUT, offsetof(tw_latent_attention_arguments, sink), .element = ELEMENT_F32},
+  {"workspace", KIND_OUTPUT, offsetof(tw_latent_attention_arguments, workspace)},
+  {"reuses_schedule", KIND_FLAG, offsetof(tw_latent_attention_arguments, reuses_schedule)},
+  {"stream", KIND_STREAM, offsetof(tw_latent_attention_arguments, stream)}};
+static PyObject* names_tw_latent_attention_arguments[COUNT(kMembers_tw_latent_attention_arguments)];
+static tw_latent_attention_arguments defaults_tw_latent_attention_arguments;
+static const Struct kStruct_tw_latent_attention_arguments = {
+  "LatentAttentionArguments", sizeof(tw_latent_attention_arguments), init_tw_latent_attention_arguments, kMembers_tw_latent_attention_arguments,
+  COUNT(kMembers_tw_latent_attention_arguments), names_tw_latent_attention_arguments, &defaults_tw_latent_attention_arguments};
+
 static void init_tw_mask_lists_problem(void* given) { tw_mask_lists_problem_init(given); }
 static const Member kMembers_tw_mask_lists_problem[] = {
   {"entry", KIND_WORD, offsetof(tw_mask_lists_problem, entry), .words = kWords22},
@@ -1649,6 +1701,68 @@ static const Call kCalls_tw_sparse_attention[] = {
     "  stream: None: PyTorch's current stream, else the default one",
    &kStruct_tw_sparse_attention_arguments, run_tw_sparse_attention}};
 
+static tw_status create_tw_latent_attention(const void* given, const void* problem, void** handle) {
+  return tw_latent_attention_create(given, problem, (tw_latent_attention**)handle);
+}
+static void destroy_tw_latent_attention(void* handle) { tw_latent_attention_destroy(handle); }
+typedef struct inputs_tw_latent_attention {
+  tw_latent_attention_problem problem;
+} inputs_tw_latent_attention;
+static void init_inputs_tw_latent_attention(void* given) { inputs_tw_latent_attention* in = given; tw_latent_attention_problem_init(&in->problem); }
+static const Member kMembers_inputs_tw_latent_attention[] = {
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_latent_attention, problem), .inner = &kStruct_tw_latent_attention_problem}};
+static PyObject* names_inputs_tw_latent_attention[COUNT(kMembers_inputs_tw_latent_attention)];
+static inputs_tw_latent_attention defaults_inputs_tw_latent_attention;
+static const Struct kStruct_inputs_tw_latent_attention = {
+  "LatentAttentionInputs", sizeof(inputs_tw_latent_attention), init_inputs_tw_latent_attention, kMembers_inputs_tw_latent_attention,
+  COUNT(kMembers_inputs_tw_latent_attention), names_inputs_tw_latent_attention, &defaults_inputs_tw_latent_attention};
+static tw_status plan_tw_latent_attention(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_latent_attention* const in = inputs;
+  return tw_latent_attention_plan(device, &in->problem, plan);
+}
+static const char* plan_text_tw_latent_attention(const void* handle) {
+  return tw_latent_attention_plan_text(handle);
+}
+static const char* kernel_tw_latent_attention(const void* handle) {
+  return tw_latent_attention_kernel(handle);
+}
+static size_t workspace_bytes_tw_latent_attention(const void* handle) {
+  return tw_latent_attention_workspace_bytes(handle);
+}
+static const Query kQueries_tw_latent_attention[] = {
+  {"plan_text", "", .text = plan_text_tw_latent_attention},
+  {"kernel", "", .text = kernel_tw_latent_attention},
+  {"workspace_bytes", "", .size = workspace_bytes_tw_latent_attention}};
+static const Rule kRules_tw_latent_attention[] = {
+  {.member = 0, .dtype_offset = offsetof(tw_latent_attention_problem, dtype), .extents = {{offsetof(tw_latent_attention_problem, batch), 0, 0}, {offsetof(tw_latent_attention_problem, q_len), 0, 0}, {offsetof(tw_latent_attention_problem, heads), 0, 0}, {0, 64, 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_latent_attention_problem, q_strides), .is_last_contiguous = true},
+  {.member = 1, .dtype_offset = offsetof(tw_latent_attention_problem, dtype), .extents = {{offsetof(tw_latent_attention_problem, batch), 0, 0}, {offsetof(tw_latent_attention_problem, q_len), 0, 0}, {offsetof(tw_latent_attention_problem, heads), 0, 0}, {offsetof(tw_latent_attention_problem, value_dim), 0, 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_latent_attention_problem, qv_strides), .is_last_contiguous = true, .flags = {{FLAG_SET, false, offsetof(tw_latent_attention_problem, has_qv)}}},
+  {.member = 6, .dtype_offset = offsetof(tw_latent_attention_problem, dtype), .extents = {{offsetof(tw_latent_attention_problem, batch), 0, 0}, {offsetof(tw_latent_attention_problem, q_len), 0, 0}, {offsetof(tw_latent_attention_problem, heads), 0, 0}, {offsetof(tw_latent_attention_problem, value_dim), 0, 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_latent_attention_problem, out_strides), .is_last_contiguous = true},
+  {.member = 2, .dtype_offset = offsetof(tw_latent_attention_problem, dtype), .extents = {{offsetof(tw_latent_attention_problem, num_pages), 0, 0}, {offsetof(tw_latent_attention_problem, page_size), 0, 0}, {offsetof(tw_latent_attention_problem, kv_heads), 0, 0}, {0, 64, 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_latent_attention_problem, k_strides), .is_last_contiguous = true, .flags = {{FLAG_SET, true, offsetof(tw_latent_attention_problem, page_size)}}},
+  {.member = 3, .dtype_offset = offsetof(tw_latent_attention_problem, dtype), .extents = {{offsetof(tw_latent_attention_problem, num_pages), 0, 0}, {offsetof(tw_latent_attention_problem, page_size), 0, 0}, {offsetof(tw_latent_attention_problem, kv_heads), 0, 0}, {offsetof(tw_latent_attention_problem, value_dim), 0, 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_latent_attention_problem, v_strides), .is_last_contiguous = true, .flags = {{FLAG_SET, true, offsetof(tw_latent_attention_problem, page_size)}}},
+  {.member = 2, .dtype_offset = offsetof(tw_latent_attention_problem, dtype), .extents = {{offsetof(tw_latent_attention_problem, batch), 0, 0}, {offsetof(tw_latent_attention_problem, max_len), 0, 0}, {offsetof(tw_latent_attention_problem, kv_heads), 0, 0}, {0, 64, 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_latent_attention_problem, k_strides), .is_last_contiguous = true, .flags = {{FLAG_CLEAR, true, offsetof(tw_latent_attention_problem, page_size)}}},
+  {.member = 3, .dtype_offset = offsetof(tw_latent_attention_problem, dtype), .extents = {{offsetof(tw_latent_attention_problem, batch), 0, 0}, {offsetof(tw_latent_attention_problem, max_len), 0, 0}, {offsetof(tw_latent_attention_problem, kv_heads), 0, 0}, {offsetof(tw_latent_attention_problem, value_dim), 0, 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_latent_attention_problem, v_strides), .is_last_contiguous = true, .flags = {{FLAG_CLEAR, true, offsetof(tw_latent_attention_problem, page_size)}}},
+  {.member = 8, .dtype = TW_F32, .extents = {{offsetof(tw_latent_attention_problem, heads), 0, 0}}, .num_extents = 1}};
+static tw_status run_tw_latent_attention(const void* handle, const void* arguments) {
+  return tw_latent_attention_run(handle, arguments);
+}
+static const Call kCalls_tw_latent_attention[] = {
+  {"run", "LatentAttention.run", "run($self, /, *, q=None, qv=None, k=None, v=None, lengths=None, block_table=None, out=None, lse=None, sink=None, workspace=None, reuses_schedule=False, stream=None)\n"
+    "--\n"
+    "\n"
+    "  q: tensor; [batch, q_len, heads, 64]\n"
+    "  qv: tensor; [batch, q_len, heads, value_dim]\n"
+    "  k: tensor\n"
+    "  v: tensor\n"
+    "  lengths: int32 tensor; [batch]\n"
+    "  block_table: int32 tensor; [batch, max_pages]\n"
+    "  out: tensor, written; [batch, q_len, heads, value_dim]\n"
+    "  lse: float32 tensor, written; [batch, heads, q_len]\n"
+    "  sink: float32 tensor; [heads]\n"
+    "  workspace: tensor, written; 256-byte aligned\n"
+    "  reuses_schedule: 1: the workspace holds the schedule of the same lengths\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_latent_attention_arguments, run_tw_latent_attention}};
+
 static tw_status create_tw_mask_lists(const void* given, const void* problem, void** handle) {
   return tw_mask_lists_create(given, problem, (tw_mask_lists**)handle);
 }
@@ -2426,6 +2540,39 @@ const Class kClasses[] = {
     "Device", &kStruct_tw_sparse_attention_problem, &kStruct_inputs_tw_sparse_attention, plan_tw_sparse_attention,
     create_tw_sparse_attention, destroy_tw_sparse_attention,
     kQueries_tw_sparse_attention, COUNT(kQueries_tw_sparse_attention), kRules_tw_sparse_attention, COUNT(kRules_tw_sparse_attention), kCalls_tw_sparse_attention, COUNT(kCalls_tw_sparse_attention)},
+  {"LatentAttention",
+    "LatentAttention(device, /, *, dtype='bf16', batch=1, q_len=1, heads=1, kv_heads=1, value_dim=512, has_qv=True, max_len=0, page_size=0, num_pages=0, max_pages=0, table_stride=0, scale=0.0, causal=True, has_sink=False, has_lse=False, positive_empty_lse=False, q_strides=None, qv_strides=None, out_strides=None, lse_strides=None, k_strides=None, v_strides=None, kernel=None)\n"
+    "--\n"
+    "\n"
+    "Attention over all keys, of values that make scores beside narrow keys: MLA, qv.\n"
+    "\n"
+    "  dtype: 'bf16', 'f16'\n"
+    "  batch\n"
+    "  q_len\n"
+    "  heads\n"
+    "  kv_heads\n"
+    "  value_dim: 256 or 512\n"
+    "  has_qv: 0: k alone makes scores\n"
+    "  max_len: without pages\n"
+    "  page_size: 8, 16, 32 or a multiple of 64; 0: no pages\n"
+    "  num_pages\n"
+    "  max_pages\n"
+    "  table_stride: 0: max_pages\n"
+    "  scale: 0: (64 + value_dim)^-0.5, without qv 1/8\n"
+    "  causal\n"
+    "  has_sink\n"
+    "  has_lse\n"
+    "  positive_empty_lse: 1: lse of a row without a visible key is +inf, not -inf\n"
+    "  q_strides: {batch, row, head}\n"
+    "  qv_strides: {batch, row, head}\n"
+    "  out_strides: {batch, row, head}\n"
+    "  lse_strides: {batch, row, head}\n"
+    "  k_strides: {batch, row, head}; batch: from page to page\n"
+    "  v_strides: {batch, row, head}; batch: from page to page\n"
+    "  kernel: None or \"auto\", or a name that the plan's text lists",
+    "Device", &kStruct_tw_latent_attention_problem, &kStruct_inputs_tw_latent_attention, plan_tw_latent_attention,
+    create_tw_latent_attention, destroy_tw_latent_attention,
+    kQueries_tw_latent_attention, COUNT(kQueries_tw_latent_attention), kRules_tw_latent_attention, COUNT(kRules_tw_latent_attention), kCalls_tw_latent_attention, COUNT(kCalls_tw_latent_attention)},
   {"MaskLists",
     "MaskLists(device, /, *, entry='bytes', batch=1, rows=0, keys=0, query_block=1, key_block=1, topk=0, index_stride=0, mask_batch_bytes=0, mask_row_bytes=0, page_size=0, table_stride=0, has_totals=False)\n"
     "--\n"
@@ -2604,6 +2751,8 @@ const Struct* const kStructs[] = {
   &kStruct_tw_sparse_attention_problem,
   &kStruct_tw_sparse_list_arguments,
   &kStruct_tw_sparse_attention_arguments,
+  &kStruct_tw_latent_attention_problem,
+  &kStruct_tw_latent_attention_arguments,
   &kStruct_tw_mask_lists_problem,
   &kStruct_tw_mask_lists_arguments,
   &kStruct_tw_rope_options,
@@ -2638,6 +2787,7 @@ const Struct* const kStructs[] = {
   &kStruct_inputs_tw_quantize,
   &kStruct_inputs_tw_moe,
   &kStruct_inputs_tw_sparse_attention,
+  &kStruct_inputs_tw_latent_attention,
   &kStruct_inputs_tw_mask_lists,
   &kStruct_inputs_tw_kv_cache,
   &kStruct_inputs_tw_inverse_rope,
@@ -2664,6 +2814,7 @@ _Static_assert(sizeof(tw_inverse_rope_arguments) <= sizeof(AnyArguments), "make 
 _Static_assert(sizeof(tw_kv_list_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_kv_read_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_kv_write_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_latent_attention_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_linear_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_mask_lists_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_moe_arguments) <= sizeof(AnyArguments), "make it larger");

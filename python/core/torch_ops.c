@@ -346,7 +346,11 @@ static void kernel(const TorchOp* op, bool is_rule, StableValue* stack, uint64_t
     (void)arguments;                                                                 \
     kernel(&ops[I], true, stack, results);                                           \
   }
-#define ALL(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15)
+#define EIGHT(F, A, B, C, D, E, G, H, I) F(A) F(B) F(C) F(D) F(E) F(G) F(H) F(I)
+#define ALL(F)                           \
+  EIGHT(F, 0, 1, 2, 3, 4, 5, 6, 7)       \
+  EIGHT(F, 8, 9, 10, 11, 12, 13, 14, 15) \
+  EIGHT(F, 16, 17, 18, 19, 20, 21, 22, 23)
 ALL(KERNEL)
 #define NAME_OF_KERNEL(I) kernel_##I,
 #define NAME_OF_RULE(I) rule_##I,

@@ -4,7 +4,7 @@
 
 #include "torch_abi.h"
 
-enum { MAX_ARGUMENTS = 40, MAX_OPS = 16 };
+enum { MAX_ARGUMENTS = 40, MAX_OPS = 24 };
 
 typedef struct TorchOp {
   Calls* calls;

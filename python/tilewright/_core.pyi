@@ -1294,6 +1294,104 @@ class SparseAttention(Operator):
         """
         ...
 
+class LatentAttention(Operator):
+    """Attention over all keys, of values that make scores beside narrow keys: MLA, qv.
+
+      dtype: 'bf16', 'f16'
+      batch
+      q_len
+      heads
+      kv_heads
+      value_dim: 256 or 512
+      has_qv: 0: k alone makes scores
+      max_len: without pages
+      page_size: 8, 16, 32 or a multiple of 64; 0: no pages
+      num_pages
+      max_pages
+      table_stride: 0: max_pages
+      scale: 0: (64 + value_dim)^-0.5, without qv 1/8
+      causal
+      has_sink
+      has_lse
+      positive_empty_lse: 1: lse of a row without a visible key is +inf, not -inf
+      q_strides: {batch, row, head}
+      qv_strides: {batch, row, head}
+      out_strides: {batch, row, head}
+      lse_strides: {batch, row, head}
+      k_strides: {batch, row, head}; batch: from page to page
+      v_strides: {batch, row, head}; batch: from page to page
+      kernel: None or "auto", or a name that the plan's text lists
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        dtype: Literal["bf16", "f16"] | DType = 'bf16',
+        batch: int = 1,
+        q_len: int = 1,
+        heads: int = 1,
+        kv_heads: int = 1,
+        value_dim: int = 512,
+        has_qv: bool = True,
+        max_len: int = 0,
+        page_size: int = 0,
+        num_pages: int = 0,
+        max_pages: int = 0,
+        table_stride: int = 0,
+        scale: float = 0.0,
+        causal: bool = True,
+        has_sink: bool = False,
+        has_lse: bool = False,
+        positive_empty_lse: bool = False,
+        q_strides: Strides | tuple[Any, ...] = ...,
+        qv_strides: Strides | tuple[Any, ...] = ...,
+        out_strides: Strides | tuple[Any, ...] = ...,
+        lse_strides: Strides | tuple[Any, ...] = ...,
+        k_strides: Strides | tuple[Any, ...] = ...,
+        v_strides: Strides | tuple[Any, ...] = ...,
+        kernel: str | None = None,
+    ) -> Self: ...
+    @property
+    def plan_text(self) -> str:
+        ...
+    @property
+    def kernel(self) -> str:
+        ...
+    @property
+    def workspace_bytes(self) -> int:
+        ...
+    def run(
+        self,
+        *,
+        q: Tensor | None = None,
+        qv: Tensor | None = None,
+        k: Tensor | None = None,
+        v: Tensor | None = None,
+        lengths: Tensor | None = None,
+        block_table: Tensor | None = None,
+        out: Tensor | None = None,
+        lse: Tensor | None = None,
+        sink: Tensor | None = None,
+        workspace: Tensor | None = None,
+        reuses_schedule: bool = False,
+        stream: Stream | None = None,
+    ) -> None:
+        """q: tensor; [batch, q_len, heads, 64]
+        qv: tensor; [batch, q_len, heads, value_dim]
+        k: tensor
+        v: tensor
+        lengths: int32 tensor; [batch]
+        block_table: int32 tensor; [batch, max_pages]
+        out: tensor, written; [batch, q_len, heads, value_dim]
+        lse: float32 tensor, written; [batch, heads, q_len]
+        sink: float32 tensor; [heads]
+        workspace: tensor, written; 256-byte aligned
+        reuses_schedule: 1: the workspace holds the schedule of the same lengths
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+
 class MaskLists(Operator):
     """Masks of keys made into lists of them.
 
@@ -1885,6 +1983,7 @@ __all__ = [
     "Quantize",
     "Moe",
     "SparseAttention",
+    "LatentAttention",
     "MaskLists",
     "KvCache",
     "InverseRope",

@@ -5,6 +5,7 @@
 #include "ops/attention/plan.h"
 #include "ops/block_scaled_linear/plan.h"
 #include "ops/decode/plan.h"
+#include "ops/latent_attention/plan.h"
 #include "ops/linear/plan.h"
 #include "ops/moe/plan.h"
 #include "ops/operator/choose.h"
@@ -89,6 +90,12 @@ Plan plan_of_sparse(const device::DeviceInfo& device, const std::string& kernel)
       .plan;
 }
 
+Plan plan_of_latent(const device::DeviceInfo& device, const std::string& kernel) {
+  LatentAttentionProblem p = mla_decode_problem(8, 2, 64, 100, 8);
+  p.kernel = kernel;
+  return make_latent_plan(device, p).plan;
+}
+
 Plan plan_of_linear(const device::DeviceInfo& device, const std::string& kernel) {
   return make_linear_plan(device, {NumberFormat::kNvfp4, LinearActivations::kBf16, 7168, 7168},
                           {.m = 8, .kernel = kernel});
@@ -129,6 +136,9 @@ std::vector<Chooser> choosers() {
       {"decode", h200(), plan_of_decode, "r16_tma", "copies 16 keys at a time, and pages have 24"},
       {"sparse_attention", h200(), plan_of_sparse, "few_heads", "is for at most 32 heads"},
       {"sparse_attention_b200", b200(), plan_of_sparse, "few_heads", "is for at most 32 heads"},
+      {"latent_attention", h200(), plan_of_latent, "", ""},
+      {"latent_attention_b200", b200(), plan_of_latent, "wgmma",
+       "is for sm_90a; NVIDIA B200 has compute capability 10.0"},
       {"linear", h200(), plan_of_linear, "wide_e4m3_fp4_t128",
        "reads weights that were prepared for fp8 activations"},
       {"linear_fp8", h200(), plan_of_fp8_linear, "direct", "is for NVFP4 and MXFP4 weights"},

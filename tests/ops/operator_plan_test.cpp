@@ -9,6 +9,7 @@
 #include "tilewright/indexer.h"
 #include "tilewright/indexer_logits.h"
 #include "tilewright/kernels.h"
+#include "tilewright/latent_attention.h"
 #include "tilewright/linear.h"
 #include "tilewright/moe.h"
 #include "tilewright/peer_reduce.h"
@@ -120,6 +121,18 @@ Operator sparse_attention() {
             return plan_sparse_attention(d, p);
           },
           {"heads", "scale", "window.cache.page_size", "compressed.topk"}};
+}
+
+Operator latent_attention() {
+  const LatentAttentionProblem good = mla_decode_problem(8, 2, 64, 100, 8);
+  return {"latent_attention",
+          [=](const Device& d) { return plan_latent_attention(d, good); },
+          [=](const Device& d) {
+            LatentAttentionProblem p = good;
+            p.heads = 0, p.value_dim = 100, p.scale = -1, p.page_size = 5;
+            return plan_latent_attention(d, p);
+          },
+          {"heads", "value_dim", "scale", "page_size"}};
 }
 
 Operator linear() {
@@ -289,6 +302,7 @@ std::vector<Operator> operators() {
           attention_prepare(),
           decode(),
           sparse_attention(),
+          latent_attention(),
           linear(),
           block_scaled_linear(),
           moe(),

@@ -10,6 +10,7 @@
 #include "tilewright/hyper_connection.h"
 #include "tilewright/indexer.h"
 #include "tilewright/indexer_logits.h"
+#include "tilewright/latent_attention.h"
 #include "tilewright/linear.h"
 #include "tilewright/mask_lists.h"
 #include "tilewright/moe.h"
@@ -214,6 +215,32 @@ TEST_F(PlanText, SparseAttention) {
     golden.add(fmt::format("B200, {} heads", heads),
                [&] { return plan_sparse_attention(b200(), decode(heads)); });
   }
+  golden.check();
+}
+
+TEST_F(PlanText, LatentAttention) {
+  Golden golden("latent_attention");
+  golden.add("H200, 128 heads of 576", [] {
+    return plan_latent_attention(h200(), mla_decode_problem(128, 1, 128, 9000, 128));
+  });
+  golden.add("H200, two queries", [] {
+    return plan_latent_attention(h200(), mla_decode_problem(128, 2, 128, 9000, 128));
+  });
+  golden.add("H200, values of 256 in f16, no pages", [] {
+    return plan_latent_attention(h200(), {.dtype = DType::kF16,
+                                          .batch = 4,
+                                          .q_len = 1000,
+                                          .heads = 8,
+                                          .kv_heads = 4,
+                                          .value_dim = 256,
+                                          .has_qv = false,
+                                          .max_len = 1000,
+                                          .causal = false,
+                                          .has_sink = true});
+  });
+  golden.add("B200", [] {
+    return plan_latent_attention(b200(), mla_decode_problem(128, 1, 128, 9000, 128));
+  });
   golden.check();
 }
 

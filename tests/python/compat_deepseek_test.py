@@ -209,9 +209,9 @@ def test_prefill_over_rows_of_576():
         close(one, other, limit)
 
 
-def paged_case(heads, tokens, lengths, causal):
+def paged_case(heads, tokens, lengths, causal, page=64):
     """A cache whose unused slots are NaN, its table, and what attention over all keys of it gives."""
-    batch, page, blocks = len(lengths), 64, 3
+    batch, blocks = len(lengths), 192 // page
     q = bf16(batch, tokens, heads, 576) / 4
     cache = torch.full((batch * blocks + 1, page, 1, 576), math.nan, dtype=torch.bfloat16, device=place())
     order = torch.randperm(batch * blocks + 1, generator=torch.Generator().manual_seed(1))[: batch * blocks]
@@ -226,10 +226,11 @@ def paged_case(heads, tokens, lengths, causal):
     return q, cache, table, reference.sparse(q, cache.view(-1, 576).nan_to_num(0), shown, None, 0.05)
 
 
-@pytest.mark.parametrize("heads, tokens, lengths, causal", [
-    (16, 1, [130, 0, 64], True), (16, 3, [2, 65], True), (128, 2, [190], False)])
-def test_all_keys_of_pages(heads, tokens, lengths, causal):
-    q, cache, table, (out, lse, _) = paged_case(heads, tokens, lengths, causal)
+@pytest.mark.parametrize("heads, tokens, lengths, causal, page", [
+    (16, 1, [130, 0, 64], True, 64), (16, 3, [2, 65], True, 16), (128, 2, [130], False, 64),
+    (4, 2, [30, 3], True, 24)])
+def test_all_keys_of_pages(heads, tokens, lengths, causal, page):
+    q, cache, table, (out, lse, _) = paged_case(heads, tokens, lengths, causal, page)
     found = tt.mla_decode(q, cache, table, i32(lengths), causal=causal, scale=0.05, return_lse=True)
     close(found[0], out, 8e-3)
     close(found[1], lse, 1e-5)
@@ -268,7 +269,7 @@ def test_refusals_of_all_keys():
     refused("block_table = None: without indices", table=None)
     refused("cache_seqlens = None: without indices", lengths=None)
     refused("FP8 rows are read through lists", is_fp8=True)
-    refused("bfloat16 .pages, page_size, 1, 576.", cache=cache.half())
+    refused(r"\[pages, page_size, 1, 576\] of the dtype of q", cache=cache.half())
     refused("indices = None: there are no lists", topk_length=i32([5]))
     refused("DeepSeek-V3's, with heads of 576", q=bf16(1, 1, 8, 512))
     with pytest.raises(tilewright.InvalidArgument, match="page_table"):

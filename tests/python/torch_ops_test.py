@@ -91,6 +91,14 @@ def sparse(seed=0):
                     tt.sparse_attention(q, cache, indices, return_lse=True))
 
 
+def latent(seed=0):
+    q, k, v = bf16(2, 1, 4, 64, seed=seed), bf16(2, 9, 1, 64, seed=1), bf16(2, 9, 1, 256, seed=2)
+    qv, lengths = bf16(2, 1, 4, 256, seed=seed + 3), i32([9, 4])
+    inputs = (q, k, v, lengths, qv, None, None, True, None, "auto", False)
+    return lambda: (op("latent_attention")(*inputs, True),
+                    tt.latent_attention(q, k, v, lengths, qv=qv, return_lse=True))
+
+
 @functools.cache
 def layer_of(kind):
     """One for all tests: where one is freed, what is known of all is forgotten."""
@@ -123,8 +131,8 @@ def quantize(seed=0, format="nvfp4", scale=None):
 
 
 CALLS = {"attention": attention, "attention_out": attention_out, "attention_decode": decode,
-         "attention_paged": paged, "sparse_attention": sparse, "linear": linear, "moe": moe,
-         "moe_grouped": moe_grouped, "quantize": quantize,
+         "attention_paged": paged, "sparse_attention": sparse, "latent_attention": latent,
+         "linear": linear, "moe": moe, "moe_grouped": moe_grouped, "quantize": quantize,
          "quantize fp8": lambda seed=0: quantize(seed, "fp8_1x128"),
          "quantize scaled": lambda seed=0: quantize(seed, "nvfp4", 2.5)}
 

@@ -37,6 +37,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 FAMILIES = {"Plans": "plan", "Attention": "attention", "Preparing e4m3 operands of attention": "attention",
             "Merging partial results of attention": "attention",
             "Lists of the keys that a mask shows": "sparse_attention",
+            "Attention whose values are keys as well": "sparse_attention",
             "Decode attention": "decode", "Linear layers": "linear", "Block-scaled linear layers": "linear",
             "Quantising": "quantize", "Mixture of experts": "moe",
             "DeepSeek-V4: sparse attention over paged caches": "sparse_attention",

@@ -6,7 +6,8 @@ from .header import operator_functions, plan_inputs
 HEADERS = {"plan": (), "attention": ("attention", "attention_merge", "attention_prepare"),
            "decode": ("attention_decode",),
            "linear": ("block_scaled_linear", "linear"), "quantize": ("quantize",), "moe": ("moe",),
-           "sparse_attention": ("mask_lists", "sparse_attention"), "cache": ("cache_writer", "compressor"),
+           "sparse_attention": ("latent_attention", "mask_lists", "sparse_attention"),
+           "cache": ("cache_writer", "compressor"),
            "indexer": ("indexer", "indexer_logits"), "hyper_connection": ("hyper_connection",),
            "tokenizer": ("tokenizer",), "llm": ("llm",)}
 

@@ -12,7 +12,7 @@ from torch.compiler import is_compiling
 
 from tilewright import Reason
 from tilewright.torch._context import Way, known_calls, places_of, signature
-from tilewright.torch._mla import key_lists
+from tilewright.torch._mla import attend_pages
 from tilewright.torch._sparse import HEAD_DIM, MLA_DIM, attend, empty_out, sparse_attention_scheduled
 
 from ._common import count, packed, reason, refuse, shape_of
@@ -90,7 +90,7 @@ def flash_mla_with_kvcache(
 ) -> tuple[Tensor, Tensor]:
     """q [b, s, heads, 512 or 576] over FP8 rows that lists name: out [b, s, heads, 512], lse [b, heads, s].
 
-    Without indices q of 576 over all keys of a paged cache, bfloat16 [pages, page_size, 1, 576].
+    Without indices q of 576 over all keys of a paged cache, [pages, page_size, 1, 576], bfloat16 or float16.
 
     tile_scheduler_metadata may serve again as long as shapes and the values of lengths stay.
     `enable_batch_invariant` makes a schedule for every call.
@@ -150,14 +150,11 @@ def _dense(
     sink: Tensor | None,
     out: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """All keys of each sequence, which the device lists anew for every call."""
-    q = _rows(q)
-    lengths: Any = packed(cache_seqlens)
-    indices, visible = key_lists(q, k_cache, block_table, lengths, causal)
-    inputs = (q, k_cache, indices, visible, None, None, None, packed(sink))
-    given = (*inputs, out, None, None, True, False, scale, "auto")
-    done, lse = attend(given, positive_empty_lse=True)
-    return done, lse.transpose(1, 2)
+    """All keys of each sequence."""
+    inputs = (_rows(q), k_cache, block_table, packed(cache_seqlens), packed(sink))
+    done, lse = attend_pages(inputs, (causal, scale, True), out, True)
+    assert lse is not None
+    return done, lse
 
 
 def flash_mla_sparse_fwd(
@@ -193,7 +190,7 @@ def decode_reasons(
     indices: Tensor | None = None,
 ) -> list[Reason]:
     """Why flash_mla_with_kvcache cannot do a call; empty if it can."""
-    reasons = _shape_reasons(q, head_dim_v)
+    reasons = _shape_reasons(q, head_dim_v, indices is not None)
     if indices is None:
         return reasons + _all_keys_reasons(q, k_cache, is_fp8_kvcache)
     if causal:
@@ -221,9 +218,9 @@ def _all_keys_reasons(q: Tensor, k_cache: Tensor, is_fp8_kvcache: bool) -> list[
         rule = "FP8 rows are read through lists"
         fix = "pass indices, or a bfloat16 cache and is_fp8_kvcache=False"
         reasons.append(reason("is_fp8_kvcache", is_fp8_kvcache, rule, fix))
-    elif k_cache.dim() != 4 or k_cache.shape[2:] != (1, MLA_DIM) or k_cache.dtype != torch.bfloat16:
-        rule = "bfloat16 [pages, page_size, 1, 576]"
-        fix = "call it for each head of keys, in bfloat16"
+    elif k_cache.dim() != 4 or k_cache.shape[2:] != (1, MLA_DIM) or k_cache.dtype != q.dtype:
+        rule = "[pages, page_size, 1, 576] of the dtype of q"
+        fix = "call it for each head of keys, in that dtype"
         reasons.append(reason("k_cache", shape_of(k_cache), rule, fix))
     return reasons
 
@@ -267,7 +264,7 @@ def can_implement(function: str, **arguments: Any) -> list[Reason]:
     return decode_reasons(**arguments)
 
 
-def _shape_reasons(q: Tensor, width: int) -> list[Reason]:
+def _shape_reasons(q: Tensor, width: int, has_lists: bool = True) -> list[Reason]:
     reasons = []
     if q.shape[-1] not in _ROWS:
         rule = "heads of 512, DeepSeek-V4's, or of 576, V3's and V3.2's"
@@ -275,8 +272,10 @@ def _shape_reasons(q: Tensor, width: int) -> list[Reason]:
         reasons.append(reason("q.shape[-1]", q.shape[-1], rule, fix))
     if width != HEAD_DIM:
         reasons.append(reason("head_dim_v", width, "values are the 512 of a row", "512"))
-    if q.dtype != torch.bfloat16:
-        reasons.append(reason("q", shape_of(q), "bfloat16", "q.to(torch.bfloat16)"))
+    dtypes = (torch.bfloat16,) if has_lists else (torch.bfloat16, torch.float16)
+    if q.dtype not in dtypes:
+        rule = "bfloat16" if has_lists else "bfloat16 or float16"
+        reasons.append(reason("q", shape_of(q), rule, "q.to(torch.bfloat16)"))
     if not 1 <= q.shape[-2] <= MAX_HEADS:
         rule = f"1 to {MAX_HEADS} heads"
         reasons.append(reason("q.shape[-2]", q.shape[-2], rule, "split the heads"))

@@ -7,6 +7,7 @@ device that set_device() or TILEWRIGHT_DEVICE names.
 from ._attention import attention, attention_varlen
 from ._context import set_device
 from ._decode import attention_decode
+from ._latent import latent_attention
 from ._linear import Linear
 from ._merge import mask_lists, merge_attention
 from ._mla import mla_decode
@@ -25,6 +26,7 @@ __all__ = [
     "attention_decode",
     "attention_paged",
     "attention_varlen",
+    "latent_attention",
     "mask_lists",
     "merge_attention",
     "mla_decode",

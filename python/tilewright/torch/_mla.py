@@ -1,4 +1,7 @@
-"""DeepSeek-V3's attention over all keys of paged caches: lists of them, and attention over lists."""
+"""DeepSeek-V3's attention over all keys of paged caches.
+
+Pages that tensor copies cannot take 64 keys of become lists of keys, and go to attention over lists.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,10 @@ from torch import Tensor
 import tilewright
 
 from ._context import describe, device_of, expect_tensors, require, require_operand, signature, table
+from ._latent import attend as attend_latent
 from ._ops import Done, define
-from ._sparse import MLA_DIM, sparse_attention
+from ._sparse import HEAD_DIM, MLA_DIM
+from ._sparse import attend as attend_lists
 
 
 def mla_decode(
@@ -34,29 +39,62 @@ def mla_decode(
     causal      query i sees keys up to lengths - s + i; otherwise every query sees all
 
     Returns out [b, s, heads, 512], then the lse if wanted, fp32 [b, s, heads]. A query without a key has out 0
-    and -inf as lse. Lengths are read on the device, which lists the keys (4 bytes for each and query).
+    and -inf as lse. Lengths are read on the device. Pages of 8, 16, 32 and multiples of 64 keys have a kernel of
+    their own, which takes float16, too; of others the keys are listed first (4 bytes for each and query).
     """
+    inputs = (q, cache, page_table, lengths, None)
+    done, lse = attend_pages(inputs, (causal, scale, False), out, return_lse)
+    return (done, lse.transpose(1, 2)) if lse is not None else done
+
+
+def attend_pages(
+    inputs: tuple[Any, ...], options: tuple[Any, ...], out: Tensor | None, return_lse: bool
+) -> tuple[Tensor, Tensor | None]:
+    """q, cache, page table, lengths, sink; causal, scale, whether an empty lse is +inf. lse [b, heads, s]."""
+    q, cache, page_table, lengths, sink = inputs
+    causal, scale, positive_empty_lse = options
+    _expect(q, cache, page_table, lengths)
+    page_size = cache.shape[1]
+    if page_size in (8, 16, 32) or (page_size and page_size % 64 == 0):
+        rows = cache if cache.dim() == 4 else cache.unsqueeze(2)
+        keys = (rows[..., HEAD_DIM:], rows[..., :HEAD_DIM], lengths)
+        tensors = (q[..., HEAD_DIM:], *keys, q[..., :HEAD_DIM], page_table, sink)
+        done = attend_latent(tensors, (causal, scale, "auto", positive_empty_lse), out, return_lse)
+        return done if return_lse else (done, None)
     indices, visible = key_lists(q, cache, page_table, lengths, causal)
-    return sparse_attention(
-        q, cache, indices, lengths=visible, scale=scale, out=out, return_lse=return_lse
+    given = (q, cache, indices, visible, None, None, None, sink, out, None, None)
+    done = attend_lists((*given, return_lse, False, scale, "auto"), positive_empty_lse)
+    return (done[0], done[1].transpose(1, 2)) if return_lse else (done, None)
+
+
+def _expect(q: Tensor, cache: Tensor, page_table: Tensor, lengths: Tensor) -> None:
+    expect_tensors("q cache page_table lengths", (q, cache, page_table, lengths), 4)
+    dtypes = (torch.bfloat16, torch.float16)
+    require(
+        q.dim() == 4 and q.shape[3] == MLA_DIM and q.dtype in dtypes,
+        f"{describe('q', q)}: expected bfloat16 [batch, tokens, heads, {MLA_DIM}]",
     )
+    require(
+        cache.dim() in (3, 4) and cache.shape[-1] == MLA_DIM and cache.dtype == q.dtype,
+        f"{describe('cache', cache)}: expected [pages, page_size, {MLA_DIM}] of the dtype of q",
+    )
+    require(
+        cache.dim() == 3 or cache.shape[2] == 1,
+        f"{describe('cache', cache)}: expected one head of keys",
+    )
+    require_operand("lengths", lengths, q, torch.int32, (q.shape[0],))
 
 
 def key_lists(
     q: Tensor, cache: Tensor, page_table: Tensor, lengths: Tensor, causal: bool
 ) -> tuple[Tensor, Tensor]:
     """Lists of the keys that each query sees, and how many: int32 [b, s, blocks * page_size], [b, s]."""
-    expect_tensors("q cache page_table lengths", (q, cache, page_table, lengths), 4)
     require(
-        q.dim() == 4 and q.shape[3] == MLA_DIM and q.dtype == torch.bfloat16,
-        f"{describe('q', q)}: expected bfloat16 [batch, tokens, heads, {MLA_DIM}]",
+        q.dtype == torch.bfloat16,
+        f"{describe('q', q)}: expected bfloat16 with pages of {cache.shape[1]} keys; others take pages "
+        "of 8, 16, 32 and multiples of 64",
     )
-    require(
-        cache.dim() in (3, 4) and cache.shape[-1] == MLA_DIM and cache.dtype == torch.bfloat16,
-        f"{describe('cache', cache)}: expected bfloat16 [pages, page_size, {MLA_DIM}]",
-    )
-    batch, tokens = q.shape[:2]
-    require_operand("lengths", lengths, q, torch.int32, (batch,))
+    tokens = q.shape[1]
     found: tuple[Tensor, Tensor]
     found = _lists_op(page_table, lengths, tokens, cache.shape[1], cache.shape[0], causal)
     return found

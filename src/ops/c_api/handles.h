@@ -43,6 +43,10 @@ struct tw_sparse_attention : tilewright::c_api::Made<tilewright::SparseAttention
   using Made::Made;
 };
 
+struct tw_latent_attention : tilewright::c_api::Made<tilewright::LatentAttention> {
+  using Made::Made;
+};
+
 struct tw_mask_lists : tilewright::c_api::Made<tilewright::MaskLists> {
   using Made::Made;
 };

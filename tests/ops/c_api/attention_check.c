@@ -214,6 +214,63 @@ static int check_decode(const tw_device* device) {
   return 0;
 }
 
+/* All scores are 0. Values are 0 and 1, and NaN behind them: their mean is 1 / 2, and exp of lse is
+ * 2. */
+static int check_latent(const tw_device* device) {
+  enum { kWide = 256 };
+  uint16_t values[kKeys * kWide], zeros[kKeys * kWide];
+  const int32_t length = 2;
+  float lse;
+  uint64_t q, k, v, lengths, sums, out, workspace;
+  int i;
+  tw_latent_attention* attention = NULL;
+  tw_latent_attention_problem problem;
+  tw_latent_attention_arguments arguments;
+  LOOK_UP(allocate, cu_mem_alloc, "cuMemAlloc_v2");
+  LOOK_UP(copy_in, cu_memcpy_htod, "cuMemcpyHtoD_v2");
+  LOOK_UP(copy_out, cu_memcpy_dtoh, "cuMemcpyDtoH_v2");
+  memset(zeros, 0, sizeof zeros);
+  memset(values, 0xff, sizeof values);
+  for (i = 0; i < kWide; ++i) values[i] = 0, values[kWide + i] = 0x3f80;
+  tw_latent_attention_problem_init(&problem);
+  CHECK(problem.causal == 1 && problem.has_qv == 1 && problem.value_dim == 512);
+  problem.value_dim = 100;
+  CHECK(tw_latent_attention_create(device, &problem, &attention) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "value_dim = 100; expected 256 or 512") != NULL);
+  problem.value_dim = kWide;
+  problem.max_len = kKeys;
+  problem.has_lse = 1;
+  CHECK(tw_latent_attention_create(device, &problem, &attention) == TW_OK);
+  CHECK(strstr(tw_latent_attention_plan_text(attention), "values of 256 that make") != NULL);
+  CHECK(cu_mem_alloc(&q, sizeof zeros) == 0 && cu_mem_alloc(&out, kWide * 2) == 0);
+  CHECK(cu_mem_alloc(&k, sizeof zeros) == 0 && cu_mem_alloc(&v, sizeof values) == 0);
+  CHECK(cu_mem_alloc(&lengths, sizeof length) == 0 && cu_mem_alloc(&sums, sizeof lse) == 0);
+  CHECK(cu_mem_alloc(&workspace, tw_latent_attention_workspace_bytes(attention) + 1) == 0);
+  CHECK(cu_memcpy_htod(q, zeros, sizeof zeros) == 0);
+  CHECK(cu_memcpy_htod(k, zeros, sizeof zeros) == 0);
+  CHECK(cu_memcpy_htod(v, values, sizeof values) == 0);
+  CHECK(cu_memcpy_htod(lengths, &length, sizeof length) == 0);
+  tw_latent_attention_arguments_init(&arguments);
+  arguments.q = at(q);
+  CHECK(tw_latent_attention_run(attention, &arguments) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "the address of qv is null") != NULL);
+  arguments.qv = at(q);
+  arguments.k = at(k);
+  arguments.v = at(v);
+  arguments.lengths = at(lengths);
+  arguments.out = at(out);
+  arguments.lse = at(sums);
+  arguments.workspace = at(workspace);
+  CHECK(tw_latent_attention_run(attention, &arguments) == TW_OK);
+  CHECK(tw_device_synchronize(device) == TW_OK);
+  CHECK(cu_memcpy_dtoh(values, out, kWide * 2) == 0);
+  CHECK(cu_memcpy_dtoh(&lse, sums, sizeof lse) == 0);
+  for (i = 0; i < kWide; ++i) CHECK(values[i] == 0x3f00);
+  CHECK(lse > 0.693146f && lse < 0.693148f); /* ln 2 */
+  tw_latent_attention_destroy(attention);
+  return 0;
+}
+
 static int check_all(const tw_device* device) {
   int line;
   LOOK_UP(set_context, cu_ctx_set_current, "cuCtxSetCurrent");
@@ -223,6 +280,7 @@ static int check_all(const tw_device* device) {
   if (line == 0) line = check_prepare(device);
   if (line == 0) line = check_decode_refusals(device);
   if (line == 0) line = check_decode(device);
+  if (line == 0) line = check_latent(device);
   return line;
 }
 

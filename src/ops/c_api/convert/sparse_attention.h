@@ -6,6 +6,7 @@
 
 #include "ops/c_api/convert/attention.h"
 #include "ops/c_api/convert/versions.h"
+#include "tilewright/latent_attention.h"
 #include "tilewright/mask_lists.h"
 #include "tilewright/sparse_attention.h"
 #include "tilewright/tilewright.h"
@@ -135,6 +136,86 @@ inline void assign(const tw_sparse_attention_arguments& c, SparseAttentionArgume
   p.out = c.out;
   p.lse = c.lse;
   p.max_logits = c.max_logits;
+  p.sink = c.sink;
+  p.workspace = c.workspace;
+  p.reuses_schedule = c.reuses_schedule != 0;
+  p.stream = c.stream;
+}
+
+template <>
+struct Version<tw_latent_attention_problem> {
+  using Cpp = LatentAttentionProblem;
+  static constexpr const char* kName = "tw_latent_attention_problem";
+  static constexpr Inner kInner[] = {{offsetof(tw_latent_attention_problem, q_strides), &Version<tw_strides>::kShape, "q_strides"}, {offsetof(tw_latent_attention_problem, qv_strides), &Version<tw_strides>::kShape, "qv_strides"}, {offsetof(tw_latent_attention_problem, out_strides), &Version<tw_strides>::kShape, "out_strides"}, {offsetof(tw_latent_attention_problem, lse_strides), &Version<tw_strides>::kShape, "lse_strides"}, {offsetof(tw_latent_attention_problem, k_strides), &Version<tw_strides>::kShape, "k_strides"}, {offsetof(tw_latent_attention_problem, v_strides), &Version<tw_strides>::kShape, "v_strides"}};
+  static constexpr Shape kShape = {kName, sizeof(tw_latent_attention_problem), kInner};
+  static tw_latent_attention_problem defaults() {
+    tw_latent_attention_problem c = {};
+    c.struct_bytes = sizeof c;
+    c.batch = 1;
+    c.q_len = 1;
+    c.heads = 1;
+    c.kv_heads = 1;
+    c.value_dim = 512;
+    c.has_qv = 1;
+    c.causal = 1;
+    c.q_strides = Version<tw_strides>::defaults();
+    c.qv_strides = Version<tw_strides>::defaults();
+    c.out_strides = Version<tw_strides>::defaults();
+    c.lse_strides = Version<tw_strides>::defaults();
+    c.k_strides = Version<tw_strides>::defaults();
+    c.v_strides = Version<tw_strides>::defaults();
+    return c;
+  }
+};
+
+inline void assign(const tw_latent_attention_problem& c, LatentAttentionProblem& p, const Where& at) {
+  p.dtype = choose<DType>(c.dtype, {{TW_BF16, DType::kBF16, "TW_BF16"}, {TW_F16, DType::kF16, "TW_F16"}}, at, "dtype");
+  p.batch = c.batch;
+  p.q_len = c.q_len;
+  p.heads = c.heads;
+  p.kv_heads = c.kv_heads;
+  p.value_dim = c.value_dim;
+  p.has_qv = c.has_qv != 0;
+  p.max_len = c.max_len;
+  p.page_size = c.page_size;
+  p.num_pages = c.num_pages;
+  p.max_pages = c.max_pages;
+  p.table_stride = c.table_stride;
+  if (c.scale != 0) p.scale = c.scale;
+  p.causal = c.causal != 0;
+  p.has_sink = c.has_sink != 0;
+  p.has_lse = c.has_lse != 0;
+  p.positive_empty_lse = c.positive_empty_lse != 0;
+  assign(c.q_strides, p.q_strides, at.in("q_strides"));
+  assign(c.qv_strides, p.qv_strides, at.in("qv_strides"));
+  assign(c.out_strides, p.out_strides, at.in("out_strides"));
+  assign(c.lse_strides, p.lse_strides, at.in("lse_strides"));
+  assign(c.k_strides, p.k_strides, at.in("k_strides"));
+  assign(c.v_strides, p.v_strides, at.in("v_strides"));
+  if (c.kernel != nullptr) p.kernel = c.kernel;
+}
+
+template <>
+struct Version<tw_latent_attention_arguments> {
+  using Cpp = LatentAttentionArguments;
+  static constexpr const char* kName = "tw_latent_attention_arguments";
+  static constexpr Shape kShape = {kName, sizeof(tw_latent_attention_arguments), {}};
+  static tw_latent_attention_arguments defaults() {
+    tw_latent_attention_arguments c = {};
+    c.struct_bytes = sizeof c;
+    return c;
+  }
+};
+
+inline void assign(const tw_latent_attention_arguments& c, LatentAttentionArguments& p, const Where&) {
+  p.q = c.q;
+  p.qv = c.qv;
+  p.k = c.k;
+  p.v = c.v;
+  p.lengths = c.lengths;
+  p.block_table = c.block_table;
+  p.out = c.out;
+  p.lse = c.lse;
   p.sink = c.sink;
   p.workspace = c.workspace;
   p.reuses_schedule = c.reuses_schedule != 0;

@@ -71,6 +71,52 @@ inline Changes changed_tw_sparse_attention_arguments(const SparseAttentionArgume
   return found;
 }
 
+inline Changes changed_tw_latent_attention_problem(const LatentAttentionProblem& x, const LatentAttentionProblem& y) {
+  Changes found;
+  if (x.dtype != y.dtype) found.push_back("dtype");
+  if (x.batch != y.batch) found.push_back("batch");
+  if (x.q_len != y.q_len) found.push_back("q_len");
+  if (x.heads != y.heads) found.push_back("heads");
+  if (x.kv_heads != y.kv_heads) found.push_back("kv_heads");
+  if (x.value_dim != y.value_dim) found.push_back("value_dim");
+  if (x.has_qv != y.has_qv) found.push_back("has_qv");
+  if (x.max_len != y.max_len) found.push_back("max_len");
+  if (x.page_size != y.page_size) found.push_back("page_size");
+  if (x.num_pages != y.num_pages) found.push_back("num_pages");
+  if (x.max_pages != y.max_pages) found.push_back("max_pages");
+  if (x.table_stride != y.table_stride) found.push_back("table_stride");
+  if (x.scale != y.scale) found.push_back("scale");
+  if (x.causal != y.causal) found.push_back("causal");
+  if (x.has_sink != y.has_sink) found.push_back("has_sink");
+  if (x.has_lse != y.has_lse) found.push_back("has_lse");
+  if (x.positive_empty_lse != y.positive_empty_lse) found.push_back("positive_empty_lse");
+  append(found, "q_strides.", changed_tw_strides(x.q_strides, y.q_strides));
+  append(found, "qv_strides.", changed_tw_strides(x.qv_strides, y.qv_strides));
+  append(found, "out_strides.", changed_tw_strides(x.out_strides, y.out_strides));
+  append(found, "lse_strides.", changed_tw_strides(x.lse_strides, y.lse_strides));
+  append(found, "k_strides.", changed_tw_strides(x.k_strides, y.k_strides));
+  append(found, "v_strides.", changed_tw_strides(x.v_strides, y.v_strides));
+  if (x.kernel != y.kernel) found.push_back("kernel");
+  return found;
+}
+
+inline Changes changed_tw_latent_attention_arguments(const LatentAttentionArguments& x, const LatentAttentionArguments& y) {
+  Changes found;
+  if (x.q != y.q) found.push_back("q");
+  if (x.qv != y.qv) found.push_back("qv");
+  if (x.k != y.k) found.push_back("k");
+  if (x.v != y.v) found.push_back("v");
+  if (x.lengths != y.lengths) found.push_back("lengths");
+  if (x.block_table != y.block_table) found.push_back("block_table");
+  if (x.out != y.out) found.push_back("out");
+  if (x.lse != y.lse) found.push_back("lse");
+  if (x.sink != y.sink) found.push_back("sink");
+  if (x.workspace != y.workspace) found.push_back("workspace");
+  if (x.reuses_schedule != y.reuses_schedule) found.push_back("reuses_schedule");
+  if (x.stream != y.stream) found.push_back("stream");
+  return found;
+}
+
 inline Changes changed_tw_mask_lists_problem(const MaskListsProblem& x, const MaskListsProblem& y) {
   Changes found;
   if (x.entry != y.entry) found.push_back("entry");

@@ -110,6 +110,65 @@ TEST(CApiMembers, tw_sparse_attention_arguments) {
   test.sets("stream", [](auto& c) { c.stream = at<void>(14); }, [](const auto& p) { return p.stream == at<void>(14); });
 }
 
+TEST(CApiMembers, tw_latent_attention_problem) {
+  const Members<tw_latent_attention_problem, LatentAttentionProblem> test(tw_latent_attention_problem_init, changed_tw_latent_attention_problem);
+  test.has_the_defaults();
+  test.sets("dtype", [](auto& c) { c.dtype = TW_F16; }, [](const auto& p) { return p.dtype == DType::kF16; });
+  test.refuses("dtype", [](auto& c) { c.dtype = 77; });
+  test.sets("batch", [](auto& c) { c.batch = 1002; }, [](const auto& p) { return p.batch == 1002; });
+  test.sets("q_len", [](auto& c) { c.q_len = 1003; }, [](const auto& p) { return p.q_len == 1003; });
+  test.sets("heads", [](auto& c) { c.heads = 1004; }, [](const auto& p) { return p.heads == 1004; });
+  test.sets("kv_heads", [](auto& c) { c.kv_heads = 1005; }, [](const auto& p) { return p.kv_heads == 1005; });
+  test.sets("value_dim", [](auto& c) { c.value_dim = 1006; }, [](const auto& p) { return p.value_dim == 1006; });
+  test.sets("has_qv", [](auto& c) { c.has_qv = 0; }, [](const auto& p) { return p.has_qv == false; });
+  test.sets("max_len", [](auto& c) { c.max_len = 1008; }, [](const auto& p) { return p.max_len == 1008; });
+  test.sets("page_size", [](auto& c) { c.page_size = 1009; }, [](const auto& p) { return p.page_size == 1009; });
+  test.sets("num_pages", [](auto& c) { c.num_pages = 1010; }, [](const auto& p) { return p.num_pages == 1010; });
+  test.sets("max_pages", [](auto& c) { c.max_pages = 1011; }, [](const auto& p) { return p.max_pages == 1011; });
+  test.sets("table_stride", [](auto& c) { c.table_stride = 1012; }, [](const auto& p) { return p.table_stride == 1012; });
+  test.sets("scale", [](auto& c) { c.scale = 13.25; }, [](const auto& p) { return p.scale == 13.25; });
+  test.sets("causal", [](auto& c) { c.causal = 0; }, [](const auto& p) { return p.causal == false; });
+  test.sets("has_sink", [](auto& c) { c.has_sink = 1; }, [](const auto& p) { return p.has_sink == true; });
+  test.sets("has_lse", [](auto& c) { c.has_lse = 1; }, [](const auto& p) { return p.has_lse == true; });
+  test.sets("positive_empty_lse", [](auto& c) { c.positive_empty_lse = 1; }, [](const auto& p) { return p.positive_empty_lse == true; });
+  test.sets("q_strides.batch", [](auto& c) { c.q_strides.batch = 1018; }, [](const auto& p) { return p.q_strides.batch == 1018; });
+  test.sets("q_strides.row", [](auto& c) { c.q_strides.row = 1019; }, [](const auto& p) { return p.q_strides.row == 1019; });
+  test.sets("q_strides.head", [](auto& c) { c.q_strides.head = 1020; }, [](const auto& p) { return p.q_strides.head == 1020; });
+  test.sets("qv_strides.batch", [](auto& c) { c.qv_strides.batch = 1021; }, [](const auto& p) { return p.qv_strides.batch == 1021; });
+  test.sets("qv_strides.row", [](auto& c) { c.qv_strides.row = 1022; }, [](const auto& p) { return p.qv_strides.row == 1022; });
+  test.sets("qv_strides.head", [](auto& c) { c.qv_strides.head = 1023; }, [](const auto& p) { return p.qv_strides.head == 1023; });
+  test.sets("out_strides.batch", [](auto& c) { c.out_strides.batch = 1024; }, [](const auto& p) { return p.out_strides.batch == 1024; });
+  test.sets("out_strides.row", [](auto& c) { c.out_strides.row = 1025; }, [](const auto& p) { return p.out_strides.row == 1025; });
+  test.sets("out_strides.head", [](auto& c) { c.out_strides.head = 1026; }, [](const auto& p) { return p.out_strides.head == 1026; });
+  test.sets("lse_strides.batch", [](auto& c) { c.lse_strides.batch = 1027; }, [](const auto& p) { return p.lse_strides.batch == 1027; });
+  test.sets("lse_strides.row", [](auto& c) { c.lse_strides.row = 1028; }, [](const auto& p) { return p.lse_strides.row == 1028; });
+  test.sets("lse_strides.head", [](auto& c) { c.lse_strides.head = 1029; }, [](const auto& p) { return p.lse_strides.head == 1029; });
+  test.sets("k_strides.batch", [](auto& c) { c.k_strides.batch = 1030; }, [](const auto& p) { return p.k_strides.batch == 1030; });
+  test.sets("k_strides.row", [](auto& c) { c.k_strides.row = 1031; }, [](const auto& p) { return p.k_strides.row == 1031; });
+  test.sets("k_strides.head", [](auto& c) { c.k_strides.head = 1032; }, [](const auto& p) { return p.k_strides.head == 1032; });
+  test.sets("v_strides.batch", [](auto& c) { c.v_strides.batch = 1033; }, [](const auto& p) { return p.v_strides.batch == 1033; });
+  test.sets("v_strides.row", [](auto& c) { c.v_strides.row = 1034; }, [](const auto& p) { return p.v_strides.row == 1034; });
+  test.sets("v_strides.head", [](auto& c) { c.v_strides.head = 1035; }, [](const auto& p) { return p.v_strides.head == 1035; });
+  test.sets("kernel", [](auto& c) { c.kernel = "sentinel 36"; }, [](const auto& p) { return p.kernel == "sentinel 36"; });
+}
+
+TEST(CApiMembers, tw_latent_attention_arguments) {
+  const Members<tw_latent_attention_arguments, LatentAttentionArguments> test(tw_latent_attention_arguments_init, changed_tw_latent_attention_arguments);
+  test.has_the_defaults();
+  test.sets("q", [](auto& c) { c.q = at<const void>(1); }, [](const auto& p) { return p.q == at<const void>(1); });
+  test.sets("qv", [](auto& c) { c.qv = at<const void>(2); }, [](const auto& p) { return p.qv == at<const void>(2); });
+  test.sets("k", [](auto& c) { c.k = at<const void>(3); }, [](const auto& p) { return p.k == at<const void>(3); });
+  test.sets("v", [](auto& c) { c.v = at<const void>(4); }, [](const auto& p) { return p.v == at<const void>(4); });
+  test.sets("lengths", [](auto& c) { c.lengths = at<const int32_t>(5); }, [](const auto& p) { return p.lengths == at<const int32_t>(5); });
+  test.sets("block_table", [](auto& c) { c.block_table = at<const int32_t>(6); }, [](const auto& p) { return p.block_table == at<const int32_t>(6); });
+  test.sets("out", [](auto& c) { c.out = at<void>(7); }, [](const auto& p) { return p.out == at<void>(7); });
+  test.sets("lse", [](auto& c) { c.lse = at<float>(8); }, [](const auto& p) { return p.lse == at<float>(8); });
+  test.sets("sink", [](auto& c) { c.sink = at<const float>(9); }, [](const auto& p) { return p.sink == at<const float>(9); });
+  test.sets("workspace", [](auto& c) { c.workspace = at<void>(10); }, [](const auto& p) { return p.workspace == at<void>(10); });
+  test.sets("reuses_schedule", [](auto& c) { c.reuses_schedule = 1; }, [](const auto& p) { return p.reuses_schedule == true; });
+  test.sets("stream", [](auto& c) { c.stream = at<void>(12); }, [](const auto& p) { return p.stream == at<void>(12); });
+}
+
 TEST(CApiMembers, tw_mask_lists_problem) {
   const Members<tw_mask_lists_problem, MaskListsProblem> test(tw_mask_lists_problem_init, changed_tw_mask_lists_problem);
   test.has_the_defaults();

@@ -1,0 +1,107 @@
+// targets: sm_90a sm_100f
+//
+// Merges the partial results of tiles that several groups shared, and applies the sink, once: as
+// sparse_combine.cu, with rows of a tile for heads of a query.
+//
+//   out = sum_i 2^(lse_i - top) out_i / (sum_i 2^(lse_i - top) + 2^(sink log2 e - top))
+//
+// Limit: 2 KB of partial results a row and part, read once, out of L2.
+#include "kernels/sparse_attention/latent/pieces.h"
+#include "ptx/grid_dependency.h"
+#include "ptx/math.h"
+#include "tile/element.h"
+#include "tile/entry.h"
+#include "tile/row_end.h"
+
+#include <math.h>
+
+namespace tilewright::kernels {
+namespace {
+
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+template <int Dims>
+struct MergedRow {
+  static constexpr int kChunks = Dims / 128;  // of four floats a lane, 128 apart
+  const LatentParams& params;
+  const SparseMerge& merge;
+  std::int32_t row;  // of the tile
+  std::int32_t lane = static_cast<std::int32_t>(threadIdx.x % 32);
+
+  __device__ std::int64_t index(std::int32_t part) const {
+    return std::int64_t{sparse_part_slot(merge.first_slot, part)} * params.ctas * kLatentTileRows +
+           row;
+  }
+  // Largest of the parts' lse.
+  __device__ float top() const {
+    float most = -INFINITY;
+    for (std::int32_t i = lane; i < merge.parts; i += 32)
+      most = fmaxf(most, params.partial_lse[index(i)]);
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
+      most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, step));
+    return most;
+  }
+  // Sum of the parts' sums relative to `base`, and of their results.
+  __device__ float add(float base, float4 (&out)[kChunks]) const {
+    float sum = 0;
+#pragma unroll 2
+    for (std::int32_t part = 0; part < merge.parts; ++part) {
+      const float weight = ptx::ex2_approx_ftz_f32(params.partial_lse[index(part)] - base);
+      const auto* const from =
+          reinterpret_cast<const float4*>(params.partial_out + index(part) * Dims) + lane;
+      sum += weight;
+#pragma unroll
+      for (int c = 0; c < kChunks; ++c) {
+        const float4 x = from[32 * c];
+        out[c].x = fmaf(weight, x.x, out[c].x);
+        out[c].y = fmaf(weight, x.y, out[c].y);
+        out[c].z = fmaf(weight, x.z, out[c].z);
+        out[c].w = fmaf(weight, x.w, out[c].w);
+      }
+    }
+    return sum;
+  }
+};
+
+template <class Element, int Dims>
+__device__ void combine(const LatentCombineParams& params) {
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
+  const LatentParams& latent = params.latent;
+  const SparseMerge merge = params.merges[blockIdx.x];
+  if (merge.query < 0) return;
+  const auto row = static_cast<std::int32_t>(blockIdx.y * kSparseCombineHeads + threadIdx.x / 32);
+  const std::int32_t head_tile = merge.query / latent.tiles;
+  const std::int32_t tile = merge.query - head_tile * latent.tiles;
+  const tile::LatentRow at(latent, head_tile / latent.kv_heads, head_tile % latent.kv_heads,
+                           tile * latent.ctas * kLatentTileRows + row);
+  if (!at.is_there) return;
+  const MergedRow<Dims> merged{latent, merge, row};
+  const float top = merged.top(), base = top == -INFINITY ? 0.0f : top;
+  float4 out[MergedRow<Dims>::kChunks] = {};
+  const float sum = merged.add(base, out);
+  const tile::RowEnd end(top, tile::NoScale{}, sum,
+                         latent.sink == nullptr ? nullptr : latent.sink + at.head);
+  auto* const to =
+      reinterpret_cast<uint2*>(latent.out + at.offset(latent.out_strides)) + merged.lane;
+#pragma unroll
+  for (int c = 0; c < MergedRow<Dims>::kChunks; ++c)
+    to[32 * c] = make_uint2(Element::pack(out[c].x * end.factor, out[c].y * end.factor),
+                            Element::pack(out[c].z * end.factor, out[c].w * end.factor));
+  if (merged.lane == 0 && latent.lse != nullptr)
+    latent.lse[at.offset(latent.lse_strides)] = top == -INFINITY ? latent.empty_lse : end.lse;
+}
+
+}  // namespace
+
+#define TILEWRIGHT_LATENT_COMBINE(NAME, ELEMENT, DIMS)          \
+  TILEWRIGHT_KERNEL(latent_combine_##NAME, LatentCombineParams, \
+                    __launch_bounds__(kSparseCombineThreads), combine<tile::ELEMENT, DIMS>)
+
+TILEWRIGHT_LATENT_COMBINE(bf16_v512, Bf16, 512)
+TILEWRIGHT_LATENT_COMBINE(bf16_v256, Bf16, 256)
+TILEWRIGHT_LATENT_COMBINE(f16_v512, Fp16, 512)
+TILEWRIGHT_LATENT_COMBINE(f16_v256, Fp16, 256)
+
+}  // namespace tilewright::kernels

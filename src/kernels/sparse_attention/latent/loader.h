@@ -1,0 +1,138 @@
+// The warps that load: one the keys, by tensor copies, the others the queries.
+#pragma once
+
+#include "kernels/sparse_attention/latent/pieces.h"
+#include "kernels/sparse_attention/latent/shared.h"
+#include "ptx/bulk_tensor_multicast.h"
+#include "ptx/cp_async.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+/// A warp: keys of all blocks of a group. A block's boxes of rows come each on its own, of a
+/// cluster half of them to each CTA, which sends them to both. Lane 4 i + j has rows i of the CTA's
+/// rows, and box j of each half of their values.
+template <class Form>
+class LatentKeyLoader {
+  static constexpr std::int32_t kRows = kernels::kSparseBlockKeys / Form::kCtas;  ///< of this CTA
+
+ public:
+  __device__ LatentKeyLoader(const kernels::LatentParams& params, LatentShared<Form>& shared)
+      : params_(params),
+        shared_(shared),
+        box_(static_cast<std::int32_t>(threadIdx.x % 4)),
+        row_(static_cast<std::int32_t>(threadIdx.x % 32 / 4) * params.box_rows),
+        has_rows_(row_ < kRows) {
+    if constexpr (Form::kCtas > 1)
+      row_ += static_cast<std::int32_t>(ptx::cluster_ctarank()) * kRows;
+  }
+
+  __device__ void run(LatentPieces pieces) {
+    LatentPiece piece;
+    while (pieces.take(piece)) {
+      Place next = place(piece, piece.begin);
+      for (std::int32_t n = piece.begin; n < piece.end; ++n) {
+        const Place at = next;
+        next = place(piece, min(n + 1, piece.end - 1));  // on its way while this block waits
+        load(piece, at, (n - piece.begin) % 2);
+      }
+    }
+  }
+
+ private:
+  struct Place {
+    std::int32_t page, slot;
+  };
+
+  __device__ Place place(const LatentPiece& piece, std::int32_t block) const {
+    const kernels::LatentCache& cache = params_.cache;
+    const std::int32_t key = block * kernels::kSparseBlockKeys + row_;
+    if (cache.table == nullptr) return {piece.batch, key};
+    // Behind the room of a sequence there are no pages: a page that is none reads as zeros.
+    if (key >= cache.capacity || !has_rows_) return {cache.num_pages, 0};
+    const auto in_table =
+        static_cast<std::int32_t>(cache.page_divisor.divide(static_cast<std::uint32_t>(key)));
+    return {cache.table[piece.batch * cache.table_stride + in_table],
+            key - in_table * cache.page_size};
+  }
+
+  __device__ void load(const LatentPiece& piece, const Place& at, int stage) {
+    if (stage == 0) {
+      load_stage<0>(piece, at, at_[0]);
+    } else {
+      load_stage<1>(piece, at, at_[1]);
+    }
+  }
+  template <int Stage>
+  __device__ void load_stage(const LatentPiece& piece, const Place& at, RingPosition<1>& position) {
+    const Ring<1> of_keys(shared_.k_ring[Stage]);
+    start(of_keys, position, kSparseBoxBytes);
+    if (has_rows_ && box_ == 0)
+      copy(params_.k_map, shared_.k[Stage], 0, piece, at, of_keys.full(position));
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const Ring<1> ring(shared_.v_ring[Stage][half]);
+      start(ring, position, Form::kHalfBytes);
+      if (has_rows_ && box_ < Form::kHalfBoxes)
+        copy(params_.v_map, shared_.v[Stage][half] + box_ * kSparseBoxBytes,
+             half * Form::kHalfDims + box_ * kBoxColumns, piece, at, ring.full(position));
+    }
+    position.advance();
+  }
+  __device__ static void start(const Ring<1>& ring, const RingPosition<1>& at,
+                               std::uint32_t bytes) {
+    ring.wait_empty(at);
+    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive_expect_tx(ring.full(at), bytes);
+    __syncwarp();
+  }
+  __device__ void copy(const std::uint8_t* map, std::uint8_t* box, std::int32_t column,
+                       const LatentPiece& piece, const Place& at, std::uint32_t barrier) const {
+    const std::uint32_t to = ptx::shared_address(box) + row_ * kBoxRowBytes;
+    if constexpr (Form::kCtas == 1) {
+      ptx::cp_async_bulk_tensor_4d_shared_global(to, map, column, at.slot, piece.kv_head, at.page,
+                                                 barrier);
+    } else {
+      ptx::cp_async_bulk_tensor_4d_shared_global_multicast(
+          to, map, column, at.slot, piece.kv_head, at.page, barrier, (1 << Form::kCtas) - 1);
+    }
+  }
+
+  const kernels::LatentParams& params_;
+  LatentShared<Form>& shared_;
+  std::int32_t box_, row_;
+  bool has_rows_;
+  RingPosition<1> at_[2];
+};
+
+/// Warp `warp` of three: rows of qv that it has of each tile; those that there are not become
+/// zeros.
+template <class Form>
+__device__ void load_latent_queries(const kernels::LatentParams& params, LatentShared<Form>& shared,
+                                    LatentPieces pieces, std::uint32_t warp) {
+  constexpr int kChunks = Form::kValueDims / 8;
+  const Ring<1> ring(shared.q_ring);
+  const std::uint32_t lane = threadIdx.x % 32;
+  const std::uint32_t to = ptx::shared_address(shared.qv) + lane / 8 * kSparseBoxBytes;
+  RingPosition<1> at;
+  for (LatentPiece piece; pieces.take(piece); at.advance()) {
+    ring.wait_empty(at);
+#pragma unroll 1
+    for (std::uint32_t i = warp; i < kernels::kLatentTileRows;
+         i += LatentShared<Form>::kQueryWarps) {
+      const LatentRow row(params, piece, i);
+      const std::uint16_t* const from =
+          row.is_there ? params.qv + row.offset(params.qv_strides) + lane * 8 : params.qv;
+      const std::uint32_t chunk = to + i * kBoxRowBytes + chunk_in_line(i % 8, lane % 8);
+#pragma unroll
+      for (int c = 0; c < kChunks; c += 32)
+        ptx::cp_async_cg_shared_global_16(chunk + c / 8 * kSparseBoxBytes,
+                                          from + (row.is_there ? c * 8 : 0), row.is_there ? 16 : 0);
+    }
+    ptx::cp_async_commit_group();
+    ptx::cp_async_wait_group<0>();
+    publish_to_products(ring.full(at));
+  }
+}
+
+}  // namespace tilewright::tile
