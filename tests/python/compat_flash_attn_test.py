@@ -448,9 +448,60 @@ def test_kvcache_of_e4m3_folds_the_scale_of_q():
     close(out, reference.decode(*wide, lengths)[0], LIMIT)
 
 
+def latent_case(tokens, dims, has_qv, causal, lengths, dtype=torch.bfloat16):
+    """Keys of 64 and wide values, which with qv make scores; as [b, keys, heads, ...], and the truth."""
+    q, k = bf16(2, tokens, 4, 64).to(dtype), bf16(2, 64, 2, 64, seed=1).to(dtype)
+    qv, v = bf16(2, tokens, 4, dims, seed=2).to(dtype), bf16(2, 64, 2, dims, seed=3).to(dtype)
+    scale = (64 + dims * has_qv) ** -0.5
+    wide_q, wide_k = (torch.cat(pair, -1) for pair in ((q, qv), (k, v))) if has_qv else (q, k)
+    truth = [reference.attention(wide_q[b : b + 1], wide_k[b : b + 1, :n], v[b : b + 1, :n], causal=causal,
+                                 scale=scale) for b, n in enumerate(lengths)]
+    return q, k, v, qv if has_qv else None, [torch.cat(parts) for parts in zip(*truth, strict=True)]
+
+
+@pytest.mark.parametrize("tokens, dims, has_qv, causal, page, dtype", [
+    (1, 512, True, True, 64, torch.bfloat16), (20, 512, True, True, None, torch.bfloat16),
+    (2, 256, True, False, 16, torch.float16), (1, 256, False, True, None, torch.bfloat16),
+    (3, 512, False, True, 8, torch.float16)])
+def test_qv_and_wide_values_over_caches(tokens, dims, has_qv, causal, page, dtype):
+    q, k, v, qv, truth = latent_case(tokens, dims, has_qv, causal, [64, 37], dtype)
+    given = {"cache_seqlens": i32([64, 37]), "qv": qv, "causal": causal, "return_softmax_lse": True}
+    if page is not None:
+        count = 2 * 64 // page
+        order = torch.randperm(count, generator=torch.Generator().manual_seed(1)).to(place())
+        k, v = (x.reshape(count, page, *x.shape[2:])[order] for x in (k, v))
+        given["page_table"] = torch.argsort(order).int().view(2, -1)
+    found = fa.flash_attn_with_kvcache(q, k, v, **given)
+    close(found[0], truth[0], LIMIT)
+    close(found[1], truth[1], 1e-4)
+    if page is None:
+        swapped = {**given, "cache_seqlens": i32([37, 64]), "cache_batch_idx": i32([1, 0])}
+        swapped["qv"] = None if qv is None else qv.flip(0)
+        again = fa.flash_attn_with_kvcache(q.flip(0), k, v, **swapped)
+        assert torch.equal(again[0], found[0].flip(0)) and torch.equal(again[1], found[1].flip(0))
+    names = {"q": q, "k_cache": k, "v_cache": v, "qv": qv, "page_table": given.get("page_table")}
+    assert fa.can_implement("flash_attn_with_kvcache", **names) == []
+
+
+@pytest.mark.parametrize("dims, has_qv", [(256, True), (512, False)])
+def test_qv_and_wide_values_of_whole_sequences(dims, has_qv):
+    q, k, v, qv, truth = latent_case(5, dims, has_qv, True, [64, 64])
+    out, lse = fa.flash_attn_func(q, k, v, causal=True, qv=qv, return_attn_probs=True)
+    close(out, truth[0], LIMIT)
+    close(lse, truth[1], 1e-4)
+    packed = [x.flatten(0, 1) for x in (q, k, v)]
+    cu = i32([0, 5, 10]), i32([0, 64, 128])
+    with pytest.raises(tilewright.Unsupported, match="cu_seqlens_q") as error:
+        fa.flash_attn_varlen_func(*packed, *cu, 5, 64, qv=None if qv is None else qv.flatten(0, 1))
+    assert {reason.field for reason in error.value.reasons} == {"cu_seqlens_q", "cu_seqlens_k"}
+
+
 REFUSALS = {
-    "qv": ({"qv": bf16(2, 2, 4, 64)}, "qv"),
-    "wide values": ({"v": bf16(2, 40, 2, 512)}, "v.shape[-1]"),
+    "qv beside narrow values": ({"qv": bf16(2, 2, 4, 64)}, "v.shape[-1]"),
+    "wide values": ({"v": bf16(2, 40, 2, 320)}, "v.shape[-1]"),
+    "softcap with qv": ({"v": bf16(2, 40, 2, 256), "qv": bf16(2, 2, 4, 256), "softcap": 3.0}, "softcap"),
+    "window with qv": ({"v": bf16(2, 40, 2, 256), "qv": bf16(2, 2, 4, 256), "window_size": (4, 0)}, "window_size"),
+    "another qv": ({"v": bf16(2, 40, 2, 256), "qv": bf16(2, 2, 4, 512)}, "qv"),
     "float32": ({name: torch.zeros(2, 2, 2, 64, device=place()) for name in "qkv"}, "q, k, v"),
     "head size": ({"q": bf16(2, 2, 4, 20), "k": bf16(2, 40, 2, 20), "v": bf16(2, 40, 2, 20)}, "q.shape[-1]"),
 }

@@ -14,7 +14,7 @@ from tilewright import Reason
 from tilewright.torch import _attention, _paged
 from tilewright.torch._context import Way, known_calls, places_of
 
-from . import _chunks
+from . import _chunks, _flash_latent
 from ._common import count, fit, packed, reason, refuse, shape_of
 
 HEAD_DIMS = (64, 128, 256)
@@ -32,17 +32,12 @@ def int32_reasons(reasons: list[Reason], **tensors: Tensor | None) -> None:
             reasons.append(reason(name, shape_of(tensor), "lengths and indices are int32", fix))
 
 
-def operand_reasons(
-    reasons: list[Reason], q: Tensor, k: Tensor, v: Tensor, qv: Tensor | None
-) -> None:
+def operand_reasons(reasons: list[Reason], q: Tensor, k: Tensor, v: Tensor) -> None:
     """What no kernel has, whatever else is asked."""
     if q.dtype not in _DTYPES or q.dtype != k.dtype or k.dtype != v.dtype:
         given = ", ".join(map(shape_of, (q, k, v)))
         rule = "bfloat16, float16 or float8_e4m3fn, all three alike"
         reasons.append(reason("q, k, v", given, rule, "convert with .to()"))
-    if qv is not None:
-        rule = "scores of a second q with v (qv) have no kernel"
-        reasons.append(reason("qv", shape_of(qv), rule, "concatenate it to q, and v to k"))
     head_dim, value_dim = q.shape[-1], v.shape[-1]
     unit = 16 if q.dtype == E4M3 else 8
     if value_dim != head_dim and (q.dtype == E4M3 or value_dim > HEAD_DIMS[-1] or value_dim % unit):
@@ -66,10 +61,25 @@ def forward_reasons(
     seqused_q: Tensor | None = None,
     seqused_k: Tensor | None = None,
     attention_chunk: int = 0,
+    causal: bool = False,
+    window: Any = (-1, -1),
+    softcap: float = 0.0,
 ) -> list[Reason]:
     """Why a call over whole sequences cannot be done; empty if it can."""
+    if _flash_latent.is_latent(q, v, qv, is_over_caches=False):
+        return _flash_latent.latent_reasons(
+            *(q, k, v, qv),
+            causal=causal,
+            window=window,
+            softcap=softcap,
+            attention_chunk=attention_chunk,
+            cu_seqlens_q=cu_seqlens_q,
+            cu_seqlens_k=cu_seqlens_k,
+            seqused_q=seqused_q,
+            seqused_k=seqused_k,
+        )
     reasons: list[Reason] = []
-    operand_reasons(reasons, q, k, v, qv)
+    operand_reasons(reasons, q, k, v)
     int32_reasons(
         reasons,
         cu_seqlens_q=cu_seqlens_q,
@@ -128,8 +138,17 @@ def forward(
         if (found := _forward_calls.run(*known)) is not None:
             return found if return_lse else (found, None)
     lengths = (cu_seqlens_q, cu_seqlens_k, seqused_q, seqused_k)
-    if reasons := forward_reasons(q, k, v, qv, *lengths, attention_chunk):
+    if reasons := forward_reasons(q, k, v, qv, *lengths, attention_chunk, causal, window, softcap):
         refuse(name, reasons)
+    if _flash_latent.is_latent(q, v, qv, is_over_caches=False):
+        return _flash_latent.attend(
+            *(q, k, v, qv, _flash_latent.whole_lengths(k), None),
+            causal=causal,
+            window=window,
+            softmax_scale=softmax_scale,
+            out=out,
+            return_lse=return_lse,
+        )
     head_dim = q.shape[-1]
     scale = head_dim**-0.5 if softmax_scale is None else softmax_scale
     used = [fit(q), fit(k), fit(v)]

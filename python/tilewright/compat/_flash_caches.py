@@ -14,7 +14,7 @@ from tilewright import Reason
 from tilewright.torch import _attention, _decode, _paged
 from tilewright.torch._context import Way, known_calls, places_of
 
-from . import _chunks
+from . import _chunks, _flash_latent
 from ._common import count, fit, packed, reason, refuse, shape_of
 from ._flash_attn import E4M3, HEAD_DIMS, int32_reasons, lacking, operand_reasons
 
@@ -50,10 +50,33 @@ def cache_reasons(
     window: Any = (-1, -1),
     attention_chunk: int = 0,
     num_splits: int = 0,
+    softcap: float = 0.0,
 ) -> list[Reason]:
     """Why a call over caches cannot be done; empty if it can."""
     reasons: list[Reason] = []
-    operand_reasons(reasons, q, k_cache, v_cache, qv)
+    if _flash_latent.is_latent(q, v_cache, qv, is_over_caches=True):
+        reasons = _flash_latent.latent_reasons(
+            *(q, k_cache, v_cache, qv),
+            page_table=page_table,
+            cache_batch_idx=cache_batch_idx,
+            causal=causal,
+            window=window,
+            softcap=softcap,
+            attention_chunk=attention_chunk,
+            k=k,
+            v=v,
+            rotary_cos=rotary_cos,
+            cu_seqlens_q=cu_seqlens_q,
+            cu_seqlens_k_new=cu_seqlens_k_new,
+            seqused_q=seqused_q,
+            cache_leftpad=cache_leftpad,
+        )
+        seqlens = cache_seqlens if isinstance(cache_seqlens, Tensor) else None
+        int32_reasons(
+            reasons, cache_seqlens=seqlens, page_table=page_table, cache_batch_idx=cache_batch_idx
+        )
+        return reasons
+    operand_reasons(reasons, q, k_cache, v_cache)
     lengths = cache_seqlens if isinstance(cache_seqlens, Tensor) else None
     int32_reasons(
         reasons,
@@ -208,8 +231,9 @@ def with_cache(
 
     known  arguments of cache_calls: the same call from now on is a known one, if nothing is copied
     """
+    qv: Tensor | None = other.pop("qv", None)
     reasons = cache_reasons(
-        *(q, k_cache, v_cache, k, v, other.pop("qv", None)),
+        *(q, k_cache, v_cache, k, v, qv),
         rotary_cos=rotary_cos,
         cache_seqlens=cache_seqlens,
         cache_batch_idx=cache_batch_idx,
@@ -221,6 +245,7 @@ def with_cache(
         window=window,
         attention_chunk=attention_chunk,
         num_splits=num_splits,
+        softcap=softcap,
         **other,
     )
     if reasons:
@@ -228,6 +253,18 @@ def with_cache(
     room = k_cache.shape[1] * (1 if page_table is None else page_table.shape[1])
     if cache_batch_idx is not None:
         page_table = _by_index(cache_batch_idx, page_table)
+    if _flash_latent.is_latent(q, v_cache, qv, is_over_caches=True):
+        lengths = _lengths(cache_seqlens, q.shape[0], k_cache, room)
+        if page_table is None:  # of a cache with room for more sequences
+            k_cache, v_cache = k_cache[: q.shape[0]], v_cache[: q.shape[0]]
+        return _flash_latent.attend(
+            *(q, k_cache, v_cache, qv, lengths, page_table),
+            causal=causal,
+            window=window,
+            softmax_scale=softmax_scale,
+            out=out,
+            return_lse=return_lse,
+        )
     left, right = int(window[0]), 0 if causal else int(window[1])
     scale = q.shape[-1]**-0.5 if softmax_scale is None else softmax_scale
     if _beyond_decode(q, v_cache, cu_seqlens_q, seqused_q, cache_leftpad, causal, window):

@@ -199,6 +199,8 @@ def flash_attn_with_kvcache(
 
     More than 16 queries, packed ones (cu_seqlens_q with max_seqlen_q) and windows to the right are
     for attention over pages: bfloat16 and float16 on Hopper.
+    Keys of 64 with values of 256 or 512, and qv beside them, have kernels of their own, for any number of
+    queries: scores are q k^T + qv v^T.
     With return_softmax_lse four values, as the peer has: the result, the lse, and two empty
     tensors in place of partial results.
     """
@@ -299,18 +301,19 @@ def get_scheduler_metadata(
 _CALLS: dict[str, tuple[Callable[..., list[Reason]], tuple[str, ...]]] = {
     "flash_attn_func": (
         forward_reasons,
-        ("q", "k", "v", "qv", "attention_chunk"),
+        ("q", "k", "v", "qv", "attention_chunk", "causal", "softcap"),
     ),
     "flash_attn_varlen_func": (
         forward_reasons,
         ("q", "k", "v", "qv", "cu_seqlens_q", "cu_seqlens_k", "seqused_q", "seqused_k")
-        + ("attention_chunk",),
+        + ("attention_chunk", "causal", "softcap"),
     ),
     "flash_attn_with_kvcache": (
         cache_reasons,
         ("q", "k_cache", "v_cache", "k", "v", "qv", "rotary_cos", "cache_seqlens")
         + ("cache_batch_idx", "cache_leftpad", "page_table", "cu_seqlens_q", "cu_seqlens_k_new")
-        + ("seqused_q", "rotary_seqlens", "causal", "attention_chunk", "num_splits"),
+        + ("seqused_q", "rotary_seqlens", "causal", "attention_chunk", "num_splits")
+        + ("softcap",),
     ),
 }
 
@@ -322,6 +325,6 @@ def can_implement(function: str, **arguments: Any) -> list[Reason]:
     """
     ask, names = _CALLS[function]
     known = {name: arguments[name] for name in names if name in arguments}
-    if ask is cache_reasons and "window_size" in arguments:
+    if "window_size" in arguments:
         known["window"] = arguments["window_size"]
     return ask(**known)

@@ -88,7 +88,9 @@ def _whole(packed: bool) -> Callable[..., Answer]:
         reasons = _backward(suite, dtype)
         for dv in _value_sizes(d, has_qv, dtype):
             for chunk in (1, 0) if chunked else (0,):
-                reasons += _whole_reasons(packed, dtype, heads, kv_heads, d, dv, has_qv, chunk)
+                masking = {"attention_chunk": chunk, "causal": p["causal"], "softcap": p.get("softcap", 0.0)}
+                masking["window_size"] = (1, 1) if p.get("local") else (-1, -1)
+                reasons += _whole_reasons(packed, dtype, heads, kv_heads, d, dv, has_qv, masking)
         size = 9 * heads * p["seqlen_q"] * p["seqlen_k"] * 4 * 6
         return reasons, size if max(p["seqlen_q"], p["seqlen_k"]) <= 2048 else size * 2 // 9, ""
 
@@ -103,7 +105,7 @@ def _whole_reasons(
     d: int,
     dv: int,
     has_qv: bool,
-    chunk: int,
+    masking: dict[str, Any],
 ) -> list[Reason]:
     rows = (8,) if packed else (2, 4)
     arguments: dict[str, Any] = {
@@ -111,7 +113,7 @@ def _whole_reasons(
         "k": meta(*rows, kv_heads, d, dtype=dtype),
         "v": meta(*rows, kv_heads, dv, dtype=dtype),
         "qv": meta(*rows, heads, dv, dtype=dtype) if has_qv else None,
-        "attention_chunk": chunk,
+        **masking,
     }
     if packed:
         lengths = meta(3, dtype=torch.int32)
