@@ -240,6 +240,27 @@ def test_all_keys_of_pages(heads, tokens, lengths, causal, page):
     close(again[1], torch.where(lse == -torch.inf, torch.inf, lse).transpose(1, 2), 1e-5)
 
 
+def test_all_keys_of_several_heads_and_a_schedule_that_serves_again():
+    """Each head of keys with the heads of q that share it is what a call for it alone gives, split otherwise."""
+    kv_heads, lengths = 3, [130, 2]
+    q, cache, table, _ = paged_case(6, 3, lengths, True)
+    q[:, :, 2:] += bf16(2, 3, 4, 576, seed=9) / 4
+    caches = torch.cat([cache, -cache, cache / 2], 2)
+    arguments = (table, i32(lengths), 512)
+    schedule, _ = flash_mla.get_mla_metadata()
+    found = flash_mla.flash_mla_with_kvcache(q, caches, *arguments, schedule, None, 0.05, True)
+    for g in range(kv_heads):
+        heads, own = slice(2 * g, 2 * g + 2), caches[:, :, g : g + 1]
+        alone = tt.mla_decode(q[:, :, heads], own, table, i32(lengths), scale=0.05, return_lse=True)
+        close(found[0][:, :, heads], alone[0], 8e-3)
+        lse = torch.where(alone[1] == -torch.inf, torch.inf, alone[1])
+        close(found[1][:, heads], lse.transpose(1, 2), 1e-5)
+    again = flash_mla.flash_mla_with_kvcache(q, caches, *arguments, schedule, None, 0.05, True)
+    assert torch.equal(again[0], found[0]) and torch.equal(again[1], found[1])
+    fewer = flash_mla.flash_mla_with_kvcache(q[:1], caches, table[:1], i32([130]), 512, schedule, None, 0.05, True)
+    close(fewer[0], found[0][:1], 8e-3)
+
+
 def test_lists_of_all_keys():
     table = torch.tensor([[3, 1], [0, 2]], dtype=torch.int32, device=place())
     lists_of = torch.ops.tilewright.mla_lists
@@ -269,7 +290,10 @@ def test_refusals_of_all_keys():
     refused("block_table = None: without indices", table=None)
     refused("cache_seqlens = None: without indices", lengths=None)
     refused("FP8 rows are read through lists", is_fp8=True)
-    refused(r"\[pages, page_size, 1, 576\] of the dtype of q", cache=cache.half())
+    refused(r"\[pages, page_size, kv_heads, 576\] of the dtype of q", cache=cache.half())
+    several = torch.cat([cache, cache], 2)
+    refused("k_cache.shape.2. = 2: a number of heads that 7, those of q,", q=q[:, :, :7], cache=several)
+    refused("several heads of keys come in pages of 8", cache=several[:, :24])
     refused("indices = None: there are no lists", topk_length=i32([5]))
     refused("DeepSeek-V3's, with heads of 576", q=bf16(1, 1, 8, 512))
     with pytest.raises(tilewright.InvalidArgument, match="page_table"):

@@ -12,7 +12,8 @@ from torch.compiler import is_compiling
 
 from tilewright import Reason
 from tilewright.torch._context import Way, known_calls, places_of, signature
-from tilewright.torch._mla import attend_pages
+from tilewright.torch._latent import Schedule
+from tilewright.torch._mla import attend_pages, has_kernel
 from tilewright.torch._sparse import HEAD_DIM, MLA_DIM, attend, empty_out, sparse_attention_scheduled
 
 from ._common import count, packed, reason, refuse, shape_of
@@ -32,6 +33,7 @@ _ROWS = {
     MLA_DIM: (656, "512 e4m3, 16 of scales and 64 bfloat16"),
 }
 _STATE = "_tilewright_schedule"
+_DENSE_STATE = "_tilewright_schedule_of_pages"
 
 
 _serials = itertools.count()
@@ -90,7 +92,8 @@ def flash_mla_with_kvcache(
 ) -> tuple[Tensor, Tensor]:
     """q [b, s, heads, 512 or 576] over FP8 rows that lists name: out [b, s, heads, 512], lse [b, heads, s].
 
-    Without indices q of 576 over all keys of a paged cache, [pages, page_size, 1, 576], bfloat16 or float16.
+    Without indices q of 576 over all keys of a paged cache, [pages, page_size, kv_heads, 576], bfloat16 or
+    float16.
 
     tile_scheduler_metadata may serve again as long as shapes and the values of lengths stay.
     `enable_batch_invariant` makes a schedule for every call.
@@ -120,8 +123,12 @@ def flash_mla_with_kvcache(
         )
     if indices is None:
         tile_scheduler_metadata.have_initialized = True
-        operands = (q, k_cache, block_table, cache_seqlens)
-        return _dense(*operands, softmax_scale, causal, attn_sink, out)
+        pages = (_rows(q), k_cache, block_table, packed(cache_seqlens), packed(attn_sink))
+        schedule_of_pages = None if enable_batch_invariant else _dense_schedule(tile_scheduler_metadata)
+        options = (causal, softmax_scale, True)
+        done, lse = attend_pages(pages, options, out, True, schedule_of_pages)
+        assert lse is not None
+        return done, lse
     lists = (_lists(indices), packed(topk_length))
     second = (extra_k_cache, _lists(extra_indices_in_kvcache), packed(extra_topk_length))
     inputs = (_rows(q), k_cache, *lists, *second, packed(attn_sink))
@@ -140,21 +147,13 @@ def flash_mla_with_kvcache(
     return out, lse.transpose(1, 2)
 
 
-def _dense(
-    q: Tensor,
-    k_cache: Tensor,
-    block_table: Any,
-    cache_seqlens: Any,
-    scale: float | None,
-    causal: bool,
-    sink: Tensor | None,
-    out: Tensor | None,
-) -> tuple[Tensor, Tensor]:
-    """All keys of each sequence."""
-    inputs = (_rows(q), k_cache, block_table, packed(cache_seqlens), packed(sink))
-    done, lse = attend_pages(inputs, (causal, scale, True), out, True)
-    assert lse is not None
-    return done, lse
+def _dense_schedule(holder: Any) -> Schedule:
+    """What an object that a caller keeps holds of attention over all keys."""
+    kept: Schedule | None = getattr(holder, _DENSE_STATE, None)
+    if kept is None:
+        kept = Schedule()
+        setattr(holder, _DENSE_STATE, kept)
+    return kept
 
 
 def flash_mla_sparse_fwd(
@@ -218,10 +217,15 @@ def _all_keys_reasons(q: Tensor, k_cache: Tensor, is_fp8_kvcache: bool) -> list[
         rule = "FP8 rows are read through lists"
         fix = "pass indices, or a bfloat16 cache and is_fp8_kvcache=False"
         reasons.append(reason("is_fp8_kvcache", is_fp8_kvcache, rule, fix))
-    elif k_cache.dim() != 4 or k_cache.shape[2:] != (1, MLA_DIM) or k_cache.dtype != q.dtype:
-        rule = "[pages, page_size, 1, 576] of the dtype of q"
-        fix = "call it for each head of keys, in that dtype"
-        reasons.append(reason("k_cache", shape_of(k_cache), rule, fix))
+    elif k_cache.dim() != 4 or k_cache.shape[3] != MLA_DIM or k_cache.dtype != q.dtype:
+        rule = "[pages, page_size, kv_heads, 576] of the dtype of q"
+        reasons.append(reason("k_cache", shape_of(k_cache), rule, "write the cache in that layout"))
+    elif (kv_heads := k_cache.shape[2]) == 0 or q.shape[-2] % kv_heads:
+        rule = f"a number of heads that {q.shape[-2]}, those of q, is a multiple of"
+        reasons.append(reason("k_cache.shape[2]", kv_heads, rule, "repeat heads of q or of keys"))
+    elif kv_heads > 1 and not has_kernel(k_cache.shape[1]):
+        rule = "several heads of keys come in pages of 8, 16, 32 or a multiple of 64"
+        reasons.append(reason("k_cache.shape[1]", k_cache.shape[1], rule, "other pages"))
     return reasons
 
 

@@ -70,6 +70,23 @@ def latent_attention(
     return attend(inputs, (causal, scale, kernel, False), out, return_lse, given)
 
 
+class Schedule:
+    """A workspace that calls with the same shapes, and the same values of lengths, make a schedule in once."""
+
+    def __init__(self) -> None:
+        self.operator: Any = None
+        self.workspace: Tensor | None = None
+
+    def take(self, entry: Entry, device: torch.device) -> bool:
+        """Whether the workspace has the schedule of the operator; if not, there is a new one for it."""
+        if self.operator is entry.operator:
+            return True
+        self.operator = entry.operator
+        size = entry.operator.workspace_bytes
+        self.workspace = torch.empty(size, dtype=torch.uint8, device=device) if size else None
+        return False
+
+
 #: Tensors of a call, results last.
 _TENSORS = places_of("q k v lengths qv block_table sink out lse")
 _calls = known_calls(len(_TENSORS))
@@ -81,10 +98,12 @@ def attend(
     out: Tensor | None,
     return_lse: bool,
     given: tuple[Any, ...] = (),
+    schedule: Schedule | None = None,
 ) -> Any:
     """A call that is not known; with what was `given` to latent_attention() from now on it is.
 
-    The last of the options: the lse of a query without a key is +inf, as FlashMLA has it.
+    The last of the options: the lse of a query without a key is +inf, as FlashMLA has it. A schedule is
+    used where the dispatcher is not asked.
     """
     q, k, v, lengths, qv, page_table, sink = inputs
     expect_tensors("q k v lengths qv page_table sink out", (*inputs, out), 4)
@@ -94,7 +113,7 @@ def attend(
         lse = _empty_lse(q) if return_lse else None
         if is_plain:
             into: Any = _latent_into
-            entry: Entry | None = into(*inputs, *options, result, lse)
+            entry: Entry | None = into(*inputs, *options, result, lse, schedule)
             if entry is not None and given:
                 Way(_calls, given, _TENSORS).remember(entry, {"out": result, "lse": lse})
         else:
@@ -126,6 +145,7 @@ def _latent_into(
     positive_empty_lse: bool,
     out: Tensor,
     lse: Tensor | None,
+    schedule: Schedule | None = None,
 ) -> Entry | None:
     """The operator; None if there was nothing to do."""
     tensors = (q, k, v, lengths, qv, page_table, sink, out, lse)
@@ -140,6 +160,8 @@ def _latent_into(
         entry = table.add(key, make(tilewright.LatentAttention, q.device, problem))
     if q.numel() == 0:
         return None
+    reuses_schedule = schedule is not None and schedule.take(entry, q.device)
+    scratch = workspace(entry, q.device) if schedule is None else schedule.workspace
     entry.run(
         q=q,
         qv=qv,
@@ -150,7 +172,8 @@ def _latent_into(
         out=out,
         lse=lse,
         sink=sink,
-        workspace=workspace(entry, q.device),
+        workspace=scratch,
+        reuses_schedule=reuses_schedule,
     )
     return entry
 

@@ -13,6 +13,7 @@ from torch import Tensor
 import tilewright
 
 from ._context import describe, device_of, expect_tensors, require, require_operand, signature, table
+from ._latent import Schedule
 from ._latent import attend as attend_latent
 from ._ops import Done, define
 from ._sparse import HEAD_DIM, MLA_DIM
@@ -32,7 +33,7 @@ def mla_decode(
 ) -> Any:
     """Attention of q, bfloat16 [b, s, heads, 576], over the keys of each sequence; values are the first 512.
 
-    cache       bfloat16 [pages, page_size, 576]; a dimension of one head may stand before the last
+    cache       bfloat16 [pages, page_size, 576], or [pages, page_size, kv_heads, 576]
     page_table  int32 [b, blocks]: key j of a sequence is slot j % page_size of page
                 page_table[b, j / page_size]
     lengths     int32 [b]: keys of a sequence, those of the s queries included
@@ -47,19 +48,28 @@ def mla_decode(
     return (done, lse.transpose(1, 2)) if lse is not None else done
 
 
+def has_kernel(page_size: int) -> bool:
+    """Whether tensor copies can take 64 keys of such pages."""
+    return page_size in (8, 16, 32) or (page_size > 0 and page_size % 64 == 0)
+
+
 def attend_pages(
-    inputs: tuple[Any, ...], options: tuple[Any, ...], out: Tensor | None, return_lse: bool
+    inputs: tuple[Any, ...],
+    options: tuple[Any, ...],
+    out: Tensor | None,
+    return_lse: bool,
+    schedule: Schedule | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """q, cache, page table, lengths, sink; causal, scale, whether an empty lse is +inf. lse [b, heads, s]."""
     q, cache, page_table, lengths, sink = inputs
     causal, scale, positive_empty_lse = options
     _expect(q, cache, page_table, lengths)
-    page_size = cache.shape[1]
-    if page_size in (8, 16, 32) or (page_size and page_size % 64 == 0):
+    if has_kernel(cache.shape[1]):
         rows = cache if cache.dim() == 4 else cache.unsqueeze(2)
         keys = (rows[..., HEAD_DIM:], rows[..., :HEAD_DIM], lengths)
         tensors = (q[..., HEAD_DIM:], *keys, q[..., :HEAD_DIM], page_table, sink)
-        done = attend_latent(tensors, (causal, scale, "auto", positive_empty_lse), out, return_lse)
+        chosen = (causal, scale, "auto", positive_empty_lse)
+        done = attend_latent(tensors, chosen, out, return_lse, schedule=schedule)
         return done if return_lse else (done, None)
     indices, visible = key_lists(q, cache, page_table, lengths, causal)
     given = (q, cache, indices, visible, None, None, None, sink, out, None, None)
@@ -79,8 +89,8 @@ def _expect(q: Tensor, cache: Tensor, page_table: Tensor, lengths: Tensor) -> No
         f"{describe('cache', cache)}: expected [pages, page_size, {MLA_DIM}] of the dtype of q",
     )
     require(
-        cache.dim() == 3 or cache.shape[2] == 1,
-        f"{describe('cache', cache)}: expected one head of keys",
+        cache.dim() == 3 or cache.shape[2] == 1 or has_kernel(cache.shape[1]),
+        f"{describe('cache', cache)}: expected one head of keys, or pages of 8, 16, 32 or a multiple of 64",
     )
     require_operand("lengths", lengths, q, torch.int32, (q.shape[0],))
 
