@@ -107,6 +107,8 @@ def attend(
     """
     q, k, v, lengths, qv, page_table, sink = inputs
     expect_tensors("q k v lengths qv page_table sink out", (*inputs, out), 4)
+    for name, x in (("q", q), ("v", v)):
+        require(x.dim() == 4, f"{describe(name, x)}: expected 4 dimensions")
     is_plain = is_direct(q, k, v) and have_no_gradient(qv, sink)
     if is_plain or out is not None:
         result = _empty_out(q, v) if out is None else out

@@ -5,6 +5,7 @@
 #include "kernels/sparse_attention/latent/shared.h"
 #include "ptx/bulk_tensor_multicast.h"
 #include "ptx/cp_async.h"
+#include "ptx/tensor_prefetch.h"
 
 #include <cstdint>
 
@@ -16,6 +17,7 @@ namespace tilewright::tile {
 template <class Form>
 class LatentKeyLoader {
   static constexpr std::int32_t kRows = kernels::kSparseBlockKeys / Form::kCtas;  ///< of this CTA
+  static constexpr std::int32_t kAhead = 2;  ///< blocks by which the second cache is asked before
 
  public:
   __device__ LatentKeyLoader(const kernels::LatentParams& params, LatentShared<Form>& shared)
@@ -29,13 +31,19 @@ class LatentKeyLoader {
   }
 
   __device__ void run(LatentPieces pieces) {
+    // A pair alone waits for memory here and there; one CTA has it busy, and four share their keys.
+    const bool asks_ahead = Form::kCtas > 1 && params_.ctas == Form::kCtas;
     LatentPiece piece;
     while (pieces.take(piece)) {
-      Place next = place(piece, piece.begin);
+      if (piece.is_empty()) continue;
+      const std::int32_t last = piece.end - 1;
+      Place next = place(piece, piece.begin), ahead = place(piece, min(piece.begin + 1, last));
       for (std::int32_t n = piece.begin; n < piece.end; ++n) {
         const Place at = next;
-        next = place(piece, min(n + 1, piece.end - 1));  // on its way while this block waits
+        next = ahead;
+        ahead = place(piece, min(n + kAhead, last));  // on its way while this block waits
         load(piece, at, (n - piece.begin) % 2);
+        if (asks_ahead && n + kAhead < piece.end) prefetch(piece, ahead);
       }
     }
   }
@@ -79,6 +87,16 @@ class LatentKeyLoader {
              half * Form::kHalfDims + box_ * kBoxColumns, piece, at, ring.full(position));
     }
     position.advance();
+  }
+  __device__ void prefetch(const LatentPiece& piece, const Place& at) const {
+    if (!has_rows_) return;
+    const auto ask = [&](const std::uint8_t* map, std::int32_t column) {
+      ptx::cp_async_bulk_prefetch_tensor_4d_L2(map, column, at.slot, piece.kv_head, at.page);
+    };
+    if (box_ == 0) ask(params_.k_map, 0);
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      if (box_ < Form::kHalfBoxes) ask(params_.v_map, half * Form::kHalfDims + box_ * kBoxColumns);
   }
   __device__ static void start(const Ring<1>& ring, const RingPosition<1>& at,
                                std::uint32_t bytes) {
