@@ -54,6 +54,47 @@ if __name__ == "__main__":
         run_test(testcase)
 '''
 
+# As its file of dense decoding is laid out: cases are made in main(), and a test asserts.
+DENSE = '''
+import dataclasses, torch, flash_mla
+
+@dataclasses.dataclass
+class TestParam:
+    b: int
+    s_q: int
+    s_k: int
+    is_varlen: bool
+    is_causal: bool
+    test_performance: bool = True
+    block_size: int = 64
+    h_q: int = 4
+    h_kv: int = 1
+    d: int = 576
+    dv: int = 512
+
+def test_flash_mla(t):
+    k = torch.ones(2 * t.b, t.block_size, t.h_kv, t.d, dtype=torch.bfloat16)
+    table = torch.arange(2 * t.b, dtype=torch.int32).view(t.b, 2)
+    lengths = torch.full((t.b,), t.s_k, dtype=torch.int32)
+    q = torch.zeros(t.b, t.s_q, t.h_q, t.d, dtype=torch.bfloat16)
+    schedule, splits = flash_mla.get_mla_metadata()
+    out, lse = flash_mla.flash_mla_with_kvcache(q, k, table, lengths, t.dv, schedule, splits, causal=t.is_causal)
+    assert (out == 1).all() and out.shape[2] == t.h_q
+    assert (lse[:, :, -1].exp() - t.s_k).abs().max() < 1e-3, "as it should"
+    assert t.s_k < 70, "as it should"
+
+def main(dtype):
+    first, second = 1, 2
+    cases = [TestParam(1, 2, s_k, False, True, test_performance=False, h_kv=h_kv)
+             for s_k in (60, 70) for h_kv in (1, 2)]
+    testcases = cases + [TestParam(1, 2, 60, False, True), TestParam(1, 2, 60, False, True, False, h_kv=3)]
+    for testcase in testcases:
+        test_flash_mla(testcase)
+
+if __name__ == "__main__":
+    main(torch.bfloat16)
+'''
+
 # As DeepGEMM's file is laid out: two tests that draw cases, score them and time kernels.
 ATTENTION = '''
 import torch, deep_gemm
@@ -102,11 +143,11 @@ def suite(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(folder, cases, *options):
+def run(folder, cases, *options, test="prefill"):
     """Its exit status, what it printed, and its log."""
     package = pathlib.Path(tilewright.__file__).parents[1]
     log = folder / "log.json"
-    command = [sys.executable, "-m", "tilewright.testing.peers", "flashmla", "prefill", "--folder",
+    command = [sys.executable, "-m", "tilewright.testing.peers", "flashmla", test, "--folder",
                folder / "FlashMLA", "--device", "sim:h200", "--log", log, *options]
     done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, check=False,
@@ -126,6 +167,16 @@ def test_what_becomes_of_cases(suite):
     assert ["as it should" in failure["text"] for failure in log["failures"]].count(True) == 1
     assert "576" in log["refused"][0]["reason"] and log["refused"][0]["cases"] == 1
     assert log["about"]["tilewright"] == tilewright.__version__ and "FAILED prefill[" in text
+
+
+def test_dense_decoding_has_its_cases_in_main(suite):
+    (suite / "FlashMLA/tests/test_flash_mla_dense_decoding.py").write_text(DENSE)
+    status, text, log = run(suite, "", test="dense")
+    counts = {"cases": 6, "in_scope": 4, "refused": 2, "drawn": 4, "passed": 2, "failed": 2, "remaining": 0}
+    assert status == 1 and log["tests"]["dense"] == counts, text
+    assert all("as it should" in failure["text"] for failure in log["failures"])
+    refused = {reason["reason"].split(":")[0] for reason in log["refused"]}
+    assert refused == {"test_performance", "k_cache.shape[2]"}
 
 
 def test_processes_share_the_cases_and_one_that_dies_is_told(suite):

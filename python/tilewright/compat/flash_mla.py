@@ -114,6 +114,9 @@ def flash_mla_with_kvcache(
     if indices is None and not reasons:
         lists_given = (extra_k_cache, extra_indices_in_kvcache, topk_length, extra_topk_length)
         reasons += _dense_reasons(block_table, cache_seqlens, lists_given)
+        if attn_sink is not None and k_cache.shape[2] > 1:
+            rule = "sinks are for one head of keys"
+            reasons.append(reason("attn_sink", shape_of(attn_sink), rule, "call it for each head"))
     if reasons:
         refuse("flash_mla_with_kvcache", reasons)
     if not hasattr(tile_scheduler_metadata, "have_initialized"):

@@ -1,8 +1,9 @@
-"""FlashMLA's tests of sparse decoding and sparse prefill, and the count of those for dense decoding."""
+"""FlashMLA's tests of sparse decoding, sparse prefill and dense decoding."""
 
 from __future__ import annotations
 
 import ast
+import dataclasses
 import functools
 import importlib
 import pathlib
@@ -16,7 +17,7 @@ from tilewright.compat import flash_mla
 
 from ._case import Case, import_from, meta
 
-TESTS = ("decode", "prefill")
+TESTS = ("decode", "prefill", "dense")
 _TIMING = Reason(
     "num_runs", "10", "the case times kernels by the peer's names of them", "python -m tilewright.bench"
 )
@@ -31,10 +32,12 @@ def collect(folder: pathlib.Path, tests: list[str], through: str) -> Iterator[Ca
         yield from _decode()
     if "prefill" in (tests or TESTS):
         yield from _prefill()
+    if "dense" in (tests or TESTS):
+        yield from _dense()
 
 
 def _set_defaults() -> None:
-    """As both files do when they are programs."""
+    """As the files do when they are programs."""
     torch.set_default_dtype(torch.bfloat16)
     if torch.cuda.is_available():
         torch.set_default_device("cuda:0")
@@ -80,14 +83,38 @@ def _prefill() -> Iterator[Case]:
         yield Case("prefill", _told(case), run, reasons, size if case.check_correctness else 0)
 
 
+def _dense() -> Iterator[Case]:
+    suite = importlib.import_module("test_flash_mla_dense_decoding")
+    for case in _lists_of_program(suite):
+        keys = 3 * case.s_k if case.is_varlen else case.s_k
+        reasons = flash_mla.can_implement(
+            "flash_mla_with_kvcache",
+            q=meta(case.b, case.s_q, case.h_q, case.d),
+            k_cache=meta(1, case.block_size, case.h_kv, case.d),
+            head_dim_v=case.dv,
+            causal=case.is_causal,
+            is_fp8_kvcache=False,
+        )
+        if case.test_performance:
+            reasons = [*reasons, dataclasses.replace(_TIMING, field="test_performance", value="True")]
+        size = case.b * keys * case.h_kv * case.d * 6 + case.h_q * keys * (case.d + case.s_q) * 8
+        yield Case("dense", _told(case), functools.partial(_run_dense, suite, case), reasons, size)
+
+
+def _run_dense(suite: Any, case: Any) -> None:
+    """It asserts."""
+    suite.test_flash_mla(case)
+
+
 def _lists_of_program(suite: Any) -> list[Any]:
-    """`testcases`, which the file makes only when it is the program: its assignments alone."""
+    """`testcases`, which the file makes only when it is the program, some in main(): its assignments alone."""
     path = str(suite.__file__)
     tree = ast.parse(pathlib.Path(path).read_text(encoding="utf-8"), path)
-    program = next(node for node in reversed(tree.body) if isinstance(node, ast.If))
+    mains = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "main"]
+    program = (mains or [node for node in tree.body if isinstance(node, ast.If)])[-1]
     names: dict[str, Any] = dict(vars(suite))
     for statement in program.body:
-        if isinstance(statement, ast.Assign):
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             exec(compile(ast.Module([statement], []), path, "exec"), names)
         if "testcases" in names:
             return list(names["testcases"])
@@ -96,7 +123,7 @@ def _lists_of_program(suite: Any) -> list[Any]:
 
 def _told(case: Any) -> dict[str, Any]:
     """What tells a case from its neighbours."""
-    names = "d_qk h_q b s_q s_kv topk block_size extra_s_k extra_topk extra_block_size".split()
+    names = "d_qk h_q h_kv b s_q s_k is_causal s_kv topk block_size extra_s_k extra_topk extra_block_size".split()
     names += "have_topk_length have_extra_topk_length is_varlen is_all_indices_invalid".split()
     names += "have_zero_seqlen_k enable_attn_sink have_attn_sink seed".split()
     return {name: getattr(case, name) for name in names if hasattr(case, name)}
