@@ -3,19 +3,20 @@
 
     python3 bench/attention_pages.py
 
-Needs torch with CUDA and the Python package (./run builds it); FlashAttention-3 of vLLM's wheel stands beside
-it where vllm.vllm_flash_attn can be imported, and torch's own attention of keys in one piece (flash attention, and
-with --flex a compiled flex_attention) where all sequences are equally long. A chunk of a prompt attends to all
-keys before it, bf16, causal, 32 heads over 8 key heads. Pages lie in random order. "no lengths" is the operator
-without pages and with lengths that the host knows, "no pages" the same keys in one piece by the kernel that reads
-pages. `share` of a sample is the time of "no lengths" by its time; `mixed` is a batch of which one sequence
-prefills and the others decode.
+Needs torch with CUDA and the Python package (./run builds it). FlashAttention-3 stands beside it where its
+package (flash_attn_interface) or vLLM's build (vllm.vllm_flash_attn) can be imported, and torch's own
+attention of keys in one piece (flash attention, and with --flex a compiled flex_attention) where all sequences
+are equally long. A chunk of a prompt attends to all keys before it, bf16, causal, 32 heads over 8 key heads.
+Pages lie in random order. "no lengths" is the operator without pages and with lengths that the host knows, "no
+pages" the same keys in one piece by the kernel that reads pages. `share` of a sample is the time of "no
+lengths" by its time, `by_peer` that of the faster FlashAttention-3 over the same pages by its time; `mixed` is
+a batch of which one sequence prefills and the others decode.
 
-Protocol: N(0,1) inputs, other ones in each run; every timed call finds a cold L2 cache (256 MiB are written before
-it); one call of each form in random order, again and again; times by events. Results are compared with those of
-"no pages" bit by bit: a page changes where a key lies, and nothing else. Those of another kernel, and the peer's,
-must be within 1 % of the norm: bf16 rounds weights and results to 2^-9 of themselves. Of "no pages" some rows are
-compared with float64, in the norm within 2^-7.
+Protocol: N(0,1) inputs, other ones in each run; every timed call finds a cold L2 cache (256 MiB are written
+before it) and is enqueued while the GPU waits; one call of each form in random order, again and again; times
+by events. Results are compared with those of "no pages" bit by bit: a page changes where a key lies, and
+nothing else. Those of another kernel, and the peer's, must be within 1 % of the norm: bf16 rounds weights and
+results to 2^-9 of themselves. Of "no pages" some rows are compared with float64, in the norm within 2^-7.
 """
 
 import importlib
@@ -25,7 +26,6 @@ import sys
 
 import peer_run
 
-FLUSH_BYTES = 256 << 20
 NO_LENGTHS = -1  # in place of a page size
 PAGE_SIZES = (0, NO_LENGTHS, 1, 2, 4, 8, 16, 32, 64, 128, 256)
 PEER_PAGE_SIZES = (0, 1, 16, 64, 128, 256)
@@ -86,20 +86,47 @@ class Form:
 
 
 class Peer:
-    """The same by FlashAttention-3, as vLLM calls it."""
+    """The same by FlashAttention-3: called as `make` calls its module."""
 
-    def __init__(self, torch, module, dim, sequences, q, k, v, page_size):
-        self.module, self.kernel, self.is_peer, self.page_size = module, "", True, page_size
+    def __init__(self, torch, title, make, module, dim, sequences, q, k, v, page_size):
+        self.kernel, self.is_peer, self.page_size = "", True, page_size
         x = problem_tensors(torch, sequences, q, k, v, page_size)
-        self.out, longest = x["out"], max(keys for _, keys in sequences)
-        self.places = (q, x["k"], x["v"], max(queries for queries, _ in sequences), x["cu_q"], longest)
-        keys = {"seqused_k": x["kv_lengths"], "block_table": x["block_table"]} if page_size else {
-            "cu_seqlens_k": x["cu_kv"]}
-        self.words = {**keys, "causal": True, "out": self.out, "fa_version": 3}
-        self.name = f"FlashAttention-3, {name_of(page_size)}"
+        self.made, self.name = x["out"], f"{title}, {name_of(page_size)}"
+        longest = max(queries for queries, _ in sequences), max(keys for _, keys in sequences)
+        self.call = make(module, x, *longest)
 
     def run(self):
-        self.module.flash_attn_varlen_func(*self.places, **self.words)
+        self.made = self.call()
+
+    @property
+    def out(self):
+        return self.made
+
+
+def vllm_call(module, x, most_queries, most_keys):
+    """As vLLM's engine calls its build."""
+    keys = {"seqused_k": x["kv_lengths"], "block_table": x["block_table"]} if "block_table" in x else {
+        "cu_seqlens_k": x["cu_kv"]}
+    places = (x["q"], x["k"], x["v"], most_queries, x["cu_q"], most_keys)
+    return lambda: module.flash_attn_varlen_func(*places, **keys, causal=True, out=x["out"], fa_version=3)
+
+
+def published_call(module, x, most_queries, most_keys):
+    """By FlashAttention-3's own interface."""
+    if "block_table" in x:
+        words = {"cache_seqlens": x["kv_lengths"], "page_table": x["block_table"], "cu_seqlens_q": x["cu_q"],
+                 "max_seqlen_q": most_queries}
+        return lambda: module.flash_attn_with_kvcache(x["q"], x["k"], x["v"], causal=True, **words)
+    places = (x["q"], x["k"], x["v"], x["cu_q"], x["cu_kv"], most_queries, most_keys)
+
+    def run():
+        found = module.flash_attn_varlen_func(*places, causal=True)
+        return found[0] if isinstance(found, (tuple, list)) else found
+    return run
+
+
+PEERS = (("FlashAttention-3", "flash_attn_interface", published_call),
+         ("FlashAttention-3 of vLLM", "vllm.vllm_flash_attn", vllm_call))
 
 
 def name_of(page_size):
@@ -156,34 +183,34 @@ def torch_forms(torch, names, dim, sequences, q, k, v):
             print(f"without torch's {name}: {type(error).__name__}: {str(error)[:200]}", flush=True)
 
 
-def import_peer():
-    """The module, or None."""
-    try:
-        return importlib.import_module("vllm.vllm_flash_attn")
-    except ImportError as error:
-        print(f"without FlashAttention-3: {error}")
-        return None
+def import_peers():
+    """(title, how it is called, module) of those that there are."""
+    found = []
+    for title, name, make in PEERS:
+        try:
+            found.append((title, make, importlib.import_module(name)))
+        except Exception as error:  # one that does not work here is a line
+            print(f"without {name}: {type(error).__name__}: {str(error)[:200]}", flush=True)
+    return found
+
+
+def peer_forms(torch, peers, *shape):
+    """Those that take this shape."""
+    for title, make, module in peers:
+        for size in PEER_PAGE_SIZES:
+            try:
+                form = Peer(torch, title, make, module, *shape, size)
+                form.run()
+                torch.cuda.synchronize()
+                yield form
+            except Exception as error:
+                print(f"{title}, {name_of(size)}: {type(error).__name__}: {str(error)[:200]}", flush=True)
 
 
 def flops_of(dim, sequences):
     """Of the visible scores."""
     seen = sum(queries * (2 * keys - queries + 1) // 2 for queries, keys in sequences)
     return 4 * dim * HEADS * seen
-
-
-def measure(torch, forms, samples):
-    flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-    times = {form.name: [] for form in forms}
-    for _ in range(samples):
-        for form in random.sample(forms, len(forms)):
-            flush.zero_()
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            form.run()
-            end.record()
-            end.synchronize()
-            times[form.name].append(begin.elapsed_time(end) * 1e3)
-    return times
 
 
 def error_of_rows(torch, dim, sequences, q, k, v, out):
@@ -217,11 +244,12 @@ def report(torch, log, shape, forms, times, error):
         line = {"shape": title, "head_dim": dim, "sequences": sequences, "form": form.name, "kernel": form.kernel,
                 "us": times[form.name], "share": share, "tflops": flops_of(dim, sequences) / us * 1e-6,
                 "error": {"difference": difference, "ok": is_right}}
-        peer = medians.get(f"FlashAttention-3, {name_of(max(form.page_size, 0))}")
+        peers = [medians[f"{title}, {name_of(max(form.page_size, 0))}"] for title, _, _ in PEERS
+                 if f"{title}, {name_of(max(form.page_size, 0))}" in medians]
         if form is forms[0]:
             line["error"]["float64"] = error
             line["error"]["ok"] = is_right = error < EXACT_LIMIT
-        peer = None if form.is_peer else peer
+        peer = min(peers) if peers and not form.is_peer else None
         if peer:
             line["by_peer"] = peer / us
         log["samples"].append(line)
@@ -236,7 +264,7 @@ def main():
     args = parser.parse_args()
     torch = peer_run.import_torch()
     package = peer_run.open_package(args)
-    peer = import_peer()
+    peers = import_peers()
     log = peer_run.begin_log(torch, "attention_pages", package)
     peer_run.warm_up(torch)
     torch.seed()
@@ -247,14 +275,14 @@ def main():
         k, v = (torch.randn(len(sequences) * longest, KV_HEADS, dim, dtype=torch.bfloat16, device="cuda")
                 for _ in range(2))
         forms = [Form(torch, package, dim, sequences, q, k, v, size) for size in PAGE_SIZES]
-        if peer:
-            forms += [Peer(torch, peer, dim, sequences, q, k, v, size) for size in PEER_PAGE_SIZES]
+        forms += peer_forms(torch, peers, dim, sequences, q, k, v)
         forms += torch_forms(torch, (FLASH, FLEX) if args.flex else (FLASH,), dim, sequences, q, k, v)
         for form in forms:
             form.run()
         torch.cuda.synchronize()
         error = error_of_rows(torch, dim, sequences, q, k, v, forms[0].out)
-        report(torch, log, (title, dim, sequences), forms, measure(torch, forms, args.samples), error)
+        times = peer_run.measure(torch, {form.name: form.run for form in forms}, args.samples)
+        report(torch, log, (title, dim, sequences), forms, times, error)
     return peer_run.end_run(log, args.out)
 
 

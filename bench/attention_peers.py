@@ -5,8 +5,10 @@
     tilewright ladder --peers peers.json
 
 Needs torch with CUDA and the Python package (./run builds it). Measured are torch's cuDNN and flash backends,
-Tilewright through the package, and FlashAttention-3 if --fa3 names a shared library of yours (not for values of
-another width, as --head-dims 192:128 has):
+Tilewright through the package, and FlashAttention-3 where its package (`flash_attn_interface`) or vLLM's build
+of it (`vllm.vllm_flash_attn`, made for packed sequences alone) can be imported: 16 bits only, called with the
+same numbers as [batch, rows, heads, head_dim]. FlashAttention-3 is also measured if --fa3 names a shared
+library of yours (not for values of another width, as --head-dims 192:128 has):
 
     typedef struct fa3_args {
       const void *q, *k, *v;               // device, [batch, heads, rows, head_dim], contiguous
@@ -41,12 +43,14 @@ form of K7), and calls instead
     int fa3_forward_any(const fa3_fp8_args*);
     size_t fa3_workspace_bytes(const fa3_fp8_args*);
 
-Protocol: N(0,1) inputs; every timed call finds a cold L2 cache (256 MiB are written before it); one call of each
-kernel in random order, again and again, so that a GPU that lowers its clocks does so for all; times by events.
+Protocol: N(0,1) inputs; every timed call finds a cold L2 cache (256 MiB are written before it) and is enqueued
+while the GPU waits; one call of each kernel in random order, again and again, so that a GPU that lowers its
+clocks does so for all; times by events.
 Every result is compared with float64 on sampled rows: max error, relative rms and cosine.
 """
 
 import ctypes
+import importlib
 import math
 import pathlib
 import random
@@ -56,7 +60,6 @@ import sys
 
 import peer_run
 
-FLUSH_BYTES = 256 << 20
 INPUTS = {"normal": "N(0,1)", "outlier": "N(0,1) + N(0,100) Bernoulli(0.001)"}
 QUERY_BLOCK, KEY_BLOCK = 64, 128  # tokens with one factor
 # A weight and a number are off by at most 2^-4 of themselves, evenly spread 3.6 % in the mean square; bf16 results
@@ -170,6 +173,47 @@ def errors(torch, out, exact, limit):
             "worst_of_bound": relative / limit, "ok": bool(relative < limit)}
 
 
+def whole_call(torch, module, causal, q, k, v):
+    """FlashAttention-3's own interface."""
+    return lambda: first_of(module.flash_attn_func(q, k, v, causal=causal))
+
+
+def packed_call(torch, module, causal, q, k, v):
+    """The same as packed sequences, as vLLM calls its build."""
+    batch, rows = q.shape[:2]
+    starts = torch.arange(batch + 1, dtype=torch.int32, device=q.device) * rows
+    operands = [x.flatten(0, 1) for x in (q, k, v)]
+    out = torch.empty(*operands[0].shape[:2], v.shape[3], dtype=q.dtype, device=q.device)
+    words = {"cu_seqlens_k": starts, "causal": causal, "out": out, "fa_version": 3}
+
+    def run():
+        module.flash_attn_varlen_func(*operands, rows, starts, rows, **words)
+        return out.reshape(batch, rows, *out.shape[1:])
+    return run
+
+
+def first_of(found):
+    return found[0] if isinstance(found, (tuple, list)) else found
+
+
+FA3_PACKAGES = (("fa3 package", "flash_attn_interface", whole_call),
+                ("fa3 vllm", "vllm.vllm_flash_attn", packed_call))
+
+
+def package_runners(torch, causal, q, k, v):
+    """name -> (source, idea, function, plan), of FlashAttention-3's builds that can be imported."""
+    found = {}
+    operands = [x.transpose(1, 2).contiguous() for x in (q, k, v)]
+    for name, module_name, make in FA3_PACKAGES:
+        try:
+            call = make(torch, importlib.import_module(module_name), causal, *operands)
+        except Exception as error:  # one that does not work here is a line
+            print(f"  without {module_name}: {type(error).__name__}: {str(error)[:120]}", file=sys.stderr)
+            continue
+        found[name] = (f"FlashAttention-3, {module_name}", "", lambda call=call: call().transpose(1, 2), None)
+    return found
+
+
 def runners(torch, args, package, fa3, shape, q, k, v):
     """name -> (source, idea, function that enqueues and returns its output, plan)."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -187,6 +231,7 @@ def runners(torch, args, package, fa3, shape, q, k, v):
 
     add_torch("cudnn", SDPBackend.CUDNN_ATTENTION, f"cuDNN {torch.backends.cudnn.version()} (torch {version})")
     add_torch("flash", SDPBackend.FLASH_ATTENTION, f"torch {version}, flash backend")
+    found |= package_runners(torch, causal, q, k, v)
     lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
     if fa3 is not None and v.shape[3] == q.shape[3]:
         fa3_result = torch.empty_like(q)
@@ -272,20 +317,8 @@ def entry_form(plan):
 
 def measure(torch, args, found):
     """Microseconds: one call of each in random order, args.samples times."""
-    flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
     peer_run.warm_up(torch)
-    times = {name: [] for name in found}
-    for sample in range(args.samples + 1):  # the first pays for loading
-        for name in random.sample(list(found), len(found)):
-            flush.fill_(1)
-            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            begin.record()
-            found[name][2]()
-            end.record()
-            end.synchronize()
-            if sample > 0:
-                times[name].append(1e3 * begin.elapsed_time(end))
-    return times
+    return peer_run.measure(torch, {name: run for name, (_, _, run, *_) in found.items()}, args.samples)
 
 
 def draw(torch, inputs, shape):
@@ -323,8 +356,8 @@ def run_shape(torch, args, package, fa3, shape):
         try:
             run = found[name][2]
             error[name] = errors(torch, run(), exact[getattr(run, "scales", "head")], LIMITS[args.dtype])
-        except RuntimeError as refusal:
-            print(f"  {name}: {str(refusal).splitlines()[0]}", file=sys.stderr)
+        except Exception as refusal:  # whatever a library refuses with
+            print(f"  {name}: {(str(refusal).splitlines() or [type(refusal).__name__])[0]}", file=sys.stderr)
             del found[name]
     before = peer_run.clocks()
     times = measure(torch, args, found)

@@ -5,6 +5,7 @@ import importlib
 import json
 import os
 import pathlib
+import random
 import shlex
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = pathlib.Path(sys.argv[0]).stem
 DEVICE = "cuda:0"  # of our operators
+FLUSH_BYTES = 256 << 20
+WAIT_CYCLES = 400_000  # of the GPU before a timed call: longer than a host takes to enqueue one
 
 
 def import_torch(without=""):
@@ -69,6 +72,25 @@ def warm_up(torch, seconds=0.2):
         for _ in range(20):
             x @ x
         torch.cuda.synchronize()
+
+
+def measure(torch, calls, samples):
+    """Microseconds of `calls` (name -> function that enqueues), by events: one call of each in random order, again
+    and again. Each finds a cold L2 cache, and a GPU that has waited until the whole call was enqueued."""
+    flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+    times = {name: [] for name in calls}
+    for sample in range(samples + 1):  # the first pays for loading
+        for name in random.sample(list(calls), len(calls)):
+            flush.fill_(1)
+            torch.cuda._sleep(WAIT_CYCLES)
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            calls[name]()
+            end.record()
+            end.synchronize()
+            if sample > 0:
+                times[name].append(1e3 * begin.elapsed_time(end))
+    return times
 
 
 def clocks():

@@ -15,6 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 import attention_peers  # noqa: E402
 import decode_peers  # noqa: E402
 import linear_peers  # noqa: E402
+import mla_peers  # noqa: E402
 import peer_run  # noqa: E402
 import prepare_peers  # noqa: E402
 
@@ -98,3 +99,22 @@ def test_prepare(scales, is_rotated, rope):
     error = one.error(scales)
     assert (error is None) == (rope != "none") and (error is None or error < prepare_peers.LIMIT)
     assert all(bool(x.any()) for x in one.codes)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [("dense", 3, 2, 2, 100, 0), ("lists", 3, 1, 2, 90, 40), ("prefill", 3, 5, 1, 90, 40)],
+    ids=lambda shape: shape[0],
+)
+def test_rows_of_576(shape, monkeypatch, torch_device):
+    from tilewright.compat import flash_mla
+
+    monkeypatch.setattr(mla_peers, "DEVICE", "cpu")
+    problem = mla_peers.Problem(torch, *shape)
+    out = problem.call(flash_mla)()
+    assert problem.error(out, 8) < mla_peers.LIMIT
+    flops, _ = problem.counts()
+    seen = sum(len(problem.seen(b, i)) for b in range(problem.batch) for i in range(problem.queries))
+    assert flops == 2 * 3 * seen * (576 + 512)
+    other = mla_peers.Problem(torch, *shape)
+    assert other.error(out, 8) > 0.5
