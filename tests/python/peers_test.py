@@ -133,6 +133,32 @@ def test_paged_mqa_logits():
 '''
 
 
+# As FlashInfer's files are laid out: helpers that need its compiler, and cases by marks.
+DECODE = '''
+import pytest, torch, flashinfer
+from tests.test_helpers.jit_utils import gen_decode_attention_modules
+from tests.test_helpers.utils_fp4 import create_nvfp4_kv
+from flashinfer.utils import has_flashinfer_jit_cache
+
+@pytest.mark.parametrize("kv_len", [20])
+@pytest.mark.parametrize("head_dim", [64, 512])
+@pytest.mark.parametrize("pos_encoding_mode", ["NONE", "ROPE_LLAMA"])
+@pytest.mark.parametrize("wrong", [0.0, 0.1])
+def test_batch_decode_with_paged_kv_cache(kv_len, head_dim, pos_encoding_mode, wrong):
+    assert has_flashinfer_jit_cache()
+    q = torch.randn(2, 4, head_dim, device="cuda:0", dtype=torch.float16)
+    kv = torch.randn(4, 2, 16, 2, head_dim, device="cuda:0", dtype=torch.float16)
+    wrapper = flashinfer.decode.BatchDecodeWithPagedKVCacheWrapper(torch.empty(8, device="cuda:0"), "NHD")
+    places = torch.arange(3, dtype=torch.int32).to(0) * 2, torch.arange(4).int(), torch.tensor([4, 4]).int()
+    wrapper.plan(*places, 4, 2, head_dim, 16, pos_encoding_mode=pos_encoding_mode, q_data_type=q.dtype)
+    out = wrapper.run(q, kv)
+    for i in range(2):
+        k, v = (kv[2 * i : 2 * i + 2, x].flatten(0, 1)[:kv_len] for x in (0, 1))
+        expected = flashinfer.decode.single_decode_with_kv_cache(q[i], k, v, pos_encoding_mode="NONE")
+        torch.testing.assert_close(out[i], expected + wrong, rtol=1e-3, atol=1e-3)
+'''
+
+
 @pytest.fixture
 def suite(tmp_path, monkeypatch):
     tests = tmp_path / "FlashMLA" / "tests"
@@ -243,6 +269,24 @@ def test_options_are_checked(suite):
                               stderr=subprocess.STDOUT, text=True, check=False,
                               env={**os.environ, "PYTHONPATH": str(pathlib.Path(tilewright.__file__).parents[1])})
         assert done.returncode == 2 and text in done.stdout
+
+
+def test_flashinfer_needs_no_flashinfer(tmp_path):
+    folder = tmp_path / "tests/attention"
+    folder.mkdir(parents=True)
+    (folder / "test_batch_decode_kernels.py").write_text(DECODE)
+    log = tmp_path / "log.json"
+    command = [sys.executable, "-m", "tilewright.testing.peers", "flashinfer", "decode", "--folder", tmp_path,
+               "--device", "sim:h200", "--log", log]
+    package = str(pathlib.Path(tilewright.__file__).parents[1])
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False, env={**os.environ, "PYTHONPATH": package})
+    found = json.loads(log.read_text())
+    counts = {"cases": 8, "refused": 6, "in_scope": 2, "drawn": 2, "passed": 1, "failed": 1, "remaining": 0}
+    assert done.returncode == 1 and found["total"] == counts, done.stdout
+    assert "wrong=0.1" in found["failures"][0]["case"]
+    reasons = {reason["reason"].split(":")[0]: reason["cases"] for reason in found["refused"]}
+    assert reasons == {"pos_encoding_mode": 4, "head_dim": 2}
 
 
 def test_deepgemm_runs_case_by_case_and_times_nothing(tmp_path):

@@ -132,6 +132,12 @@ def test_what_is_refused(options: dict[str, Any], text: str) -> None:
         Prefill(SPACE).plan(i32(case.starts()), *pages(case), 4, 2, 64, 16, **options)
 
 
+def test_wide_heads_are_refused_by_plan() -> None:
+    case = Case(MIXED)
+    with pytest.raises(tilewright.Unsupported, match="head_dim = 512: up to 256"):
+        Decode(SPACE).plan(*pages(case), 4, 2, 512, 16)
+
+
 def test_graphs_are_refused() -> None:
     with pytest.raises(tilewright.Unsupported, match="use_cuda_graph"):
         Decode(SPACE, "NHD", True)

@@ -110,8 +110,9 @@ def _lists_of_program(suite: Any) -> list[Any]:
     """`testcases`, which the file makes only when it is the program, some in main(): its assignments alone."""
     path = str(suite.__file__)
     tree = ast.parse(pathlib.Path(path).read_text(encoding="utf-8"), path)
-    mains = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "main"]
-    program = (mains or [node for node in tree.body if isinstance(node, ast.If)])[-1]
+    programs: list[ast.If | ast.FunctionDef] = [node for node in tree.body if isinstance(node, ast.If)]
+    programs += [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "main"]
+    program = programs[-1]
     names: dict[str, Any] = dict(vars(suite))
     for statement in program.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):

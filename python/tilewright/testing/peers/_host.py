@@ -18,7 +18,7 @@ class _OnHost(TorchFunctionMode):
         kwargs = dict(kwargs or {})
         if "cuda" in str(kwargs.get("device", "")):
             kwargs["device"] = "cpu"
-        if function is torch.Tensor.cuda:
+        if function is torch.Tensor.cuda or (function is torch.Tensor.to and args[1:] == (0,)):
             return args[0]
         return function(*args, **kwargs)
 
