@@ -21,6 +21,7 @@ class DecodeOperands {
   void prepare(const AttentionDecodePlan& plan);
   void run(const AttentionDecode& decode, std::size_t set) const;
   void synchronize() const { stream_.synchronize(); }
+  const Stream& stream() const { return stream_; }
 
   /// Some sequences of the last run against float64.
   nlohmann::json check(std::int64_t sequences) const;

@@ -189,6 +189,7 @@ TEST(TimingRecording, CopiesAndLaunches) {
     launches[launch["name"]] =
         samples[samples.size() / 2] / launch["operations"].get<double>() * 1980;
   }
+  EXPECT_NEAR(launches["graph of 100 launches"], p.graph_launch, 20);
   EXPECT_NEAR(launches["graph of 100 launches"] - launches["graph of 100 dependent launches"],
               p.dependent_gain, 20);
 }

@@ -1,5 +1,5 @@
 // tilewright bench timing: what the simulator predicts, beside what was measured on an H200.
-#include "bench/timing.h"
+#include "bench/timing/timing.h"
 
 #include "base/error.h"
 #include "base/json.h"
@@ -32,7 +32,7 @@ void add_bench_timing(CLI::App& bench, Context& context) {
       "timing", "times that the simulator predicts, beside those that an H200 took");
   auto args = std::make_shared<BenchTimingArgs>();
   TimingChoice& choice = args->choice;
-  command->add_option("log", args->log, "a log of an H200: `tilewright ladder` or linear layers")
+  command->add_option("log", args->log, "a log of an H200, of bench/results")
       ->required()
       ->check(quiet(CLI::ExistingFile))
       ->type_name("FILE");
@@ -45,7 +45,8 @@ void add_bench_timing(CLI::App& bench, Context& context) {
   command->add_option("--head-dims", choice.head_dims, "only these")
       ->delimiter(',')
       ->option_text("N ...");
-  command->add_option("--rows", choice.rows, "of linear layers only these m")
+  command
+      ->add_option("--rows", choice.rows, "of linear layers only these m, else only these batches")
       ->delimiter(',')
       ->option_text("M ...");
   command->add_option("--features", choice.features, "of linear layers only these n")

@@ -62,6 +62,7 @@ struct Launch {
   /// It may begin before the launch before it has ended: programmatic stream serialization. Both
   /// run one after the other here; the race check says what relies on that.
   bool is_dependent = false;
+  bool is_in_graph = false;  ///< one of a graph's launches: nothing is read from the host before it
 };
 
 /// Why a launch stopped.

@@ -207,7 +207,8 @@ Prediction predict_launch(const KernelCode& code, const Launch& launch, const De
     const double scale =
         static_cast<double>(all) / static_cast<double>(std::max<std::uint64_t>(1, played));
     const double launch_clocks =
-        std::max(0.0, parameters.launch - (launch.is_dependent ? parameters.dependent_gain : 0));
+        std::max(0.0, (launch.is_in_graph ? parameters.graph_launch : parameters.launch) -
+                          (launch.is_dependent ? parameters.dependent_gain : 0));
     out.launch_seconds = launch_clocks / parameters.clock_hz;
     out.seconds = out.launch_seconds + result.clocks * scale / parameters.clock_hz;
     describe(out, kernel, result, scale);

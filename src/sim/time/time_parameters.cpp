@@ -74,6 +74,7 @@ TimeParameters h200_parameters() {
   p.hbm_bytes_per_clock = 4.62e12 / 1.98e9;                    // [o] sustained in decode
 
   p.launch = 4400;         // [B3] 2.2 us between two events
+  p.graph_launch = 1270;   // [P] of an empty kernel, in a graph of 100
   p.dependent_gain = 230;  // [P] in a graph
   p.cta_start = 315;       // [P]
   return p;
@@ -134,7 +135,8 @@ constexpr auto kIdealUnits = std::to_array<IdealUnit>({
        p.remote_arrival = p.barrier_release = p.barrier_per_warp = p.cluster_release = kFast;
        p.proxy_fence = p.memory_fence = kFast;
      }},
-    {"launch", [](TimeParameters& p) { p.launch = p.cta_start = p.dependent_gain = 0; }},
+    {"launch",
+     [](TimeParameters& p) { p.launch = p.graph_launch = p.cta_start = p.dependent_gain = 0; }},
 });
 
 constexpr auto kIdealNames = [] {

@@ -65,6 +65,7 @@ struct TimeParameters {
 
   // Launches.
   double launch = 0;          ///< an empty kernel, between two events
+  double graph_launch = 0;    ///< a launch of a graph behind another one
   double dependent_gain = 0;  ///< what a programmatic dependent launch spares
   double cta_start = 0;       ///< from the end of a CTA to the next one's first instruction
 

@@ -98,7 +98,14 @@ abi::CUgraphNodeType type_of(const Work& work) noexcept {
 
 void run_graph(Context& context, const Graph& graph) {
   for (const GraphNode* node : graph.in_order()) {
-    if (node->is_enabled) run(context, node->work);
+    if (!node->is_enabled) continue;
+    if (const auto* const kernel = std::get_if<KernelWork>(&node->work)) {
+      KernelWork launched = *kernel;
+      launched.launch.is_in_graph = true;
+      run(context, launched);
+    } else {
+      run(context, node->work);
+    }
   }
 }
 

@@ -1,13 +1,10 @@
-#include "bench/timing.h"
+#include "bench/timing/timing.h"
 
-#include "tilewright/attention.h"
-#include "tilewright/buffer.h"
 #include "tilewright/device.h"
-#include "tilewright/linear.h"
-#include "tilewright/stream.h"
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "bench/timing/operators.h"
 #include "verify/device_facts.h"
 
 #include <algorithm>
@@ -36,107 +33,6 @@ double median(std::vector<double> values) {
 template <class T>
 bool is_chosen(const std::vector<T>& list, const T& value) {
   return list.empty() || std::ranges::find(list, value) != list.end();
-}
-
-AttentionProblem attention_problem(const TimingPoint& point) {
-  const json& from = point.problem;
-  AttentionProblem p;
-  p.dtype = from["dtype"] == "f16" ? DType::kF16 : DType::kBF16;
-  p.batch = from["batch"], p.heads = from["heads"], p.kv_heads = from["kv_heads"];
-  p.q_len = from["q_len"], p.kv_len = from["kv_len"], p.head_dim = from["head_dim"];
-  p.causal = from["causal"];
-  const json& strides = from["q_strides"];
-  p.q_strides = {strides[0], strides[1], strides[2]};
-  p.kernel = point.kernel;
-  return p;
-}
-
-std::size_t bytes_of(const AttentionProblem& p, std::int64_t rows, std::int64_t heads) {
-  return static_cast<std::size_t>(2 * p.batch * rows * heads * p.head_dim);
-}
-
-json predicted_by(const Device& device, const std::string& kernel) {
-  const json counts = take_counts(device);
-  require(counts.is_object() && counts.contains("predicted"), ErrorKind::kInternal,
-          "bench timing: the simulator predicts no time of {}", kernel);
-  return counts["predicted"];
-}
-
-/// What a launch takes does not depend on the numbers: operands are whatever memory holds.
-json predict_attention(const Device& device, const TimingPoint& point) {
-  const Attention attention(device, attention_problem(point));
-  const AttentionProblem& p = attention.plan().problem;
-  const Buffer q(device, bytes_of(p, p.q_len, p.heads));
-  const Buffer k(device, bytes_of(p, p.kv_len, p.kv_heads));
-  const Buffer v(device, bytes_of(p, p.kv_len, p.kv_heads));
-  const Buffer out(device, bytes_of(p, p.q_len, p.heads));
-  const Buffer workspace(device, attention.plan().workspace_bytes);
-  const Stream stream(device);
-  take_counts(device);
-  attention.run({.q = q.data(),
-                 .k = k.data(),
-                 .v = v.data(),
-                 .out = out.data(),
-                 .workspace = workspace.data(),
-                 .stream = stream.handle()});
-  stream.synchronize();
-  return predicted_by(device, point.kernel);
-}
-
-/// "w4a16" of "w4a16:band": weights of NVFP4 or FP8, activations of bf16 or FP8.
-struct LinearKind {
-  NumberFormat format = NumberFormat::kNvfp4;
-  LinearActivations activations = LinearActivations::kBf16;
-};
-
-LinearKind linear_kind(const std::string& name) {
-  return {name.starts_with("w4") ? NumberFormat::kNvfp4 : NumberFormat::kFp8,
-          name.ends_with("a16") ? LinearActivations::kBf16 : LinearActivations::kFp8};
-}
-
-LinearWeight zero_weight(const Device& device, const LinearKind& kind, std::int64_t n,
-                         std::int64_t k) {
-  LinearWeightSource source;
-  source.format = kind.format;
-  const bool is_fp4 = kind.format == NumberFormat::kNvfp4;
-  const std::vector<std::byte> values(static_cast<std::size_t>(is_fp4 ? n * k / 2 : n * k));
-  const std::vector<float> block_scales(
-      static_cast<std::size_t>((n + 127) / 128 * ((k + 127) / 128)), 1.0F);
-  const std::vector<std::byte> group_scales(static_cast<std::size_t>(n * k / 16));
-  if (is_fp4) {
-    source.values = contiguous_view(values.data(), DType::kU8, {n, k / 2});
-    source.scales = contiguous_view(group_scales.data(), DType::kU8, {n, k / 16});
-    source.global_scale = 1.0F;
-  } else {
-    source.values = contiguous_view(values.data(), DType::kF8_E4M3, {n, k});
-    source.scales =
-        contiguous_view(block_scales.data(), DType::kF32, {(n + 127) / 128, (k + 127) / 128});
-  }
-  return LinearWeight::prepare(device, source, kind.activations);
-}
-
-json predict_linear(const Device& device, const TimingPoint& point) {
-  const std::size_t colon = point.kernel.find(':');
-  const json& from = point.problem;
-  const std::int64_t m = from["m"], n = from["n"], k = from["k"];
-  const LinearWeight weight = zero_weight(device, linear_kind(point.kernel.substr(0, colon)), n, k);
-  LinearProblem problem;
-  problem.m = m;
-  problem.kernel = point.kernel.substr(colon + 1);
-  const Linear linear(weight, problem);
-  const Buffer x(device, static_cast<std::size_t>(2 * m * k));
-  const Buffer out(device, static_cast<std::size_t>(2 * m * n));
-  const Buffer workspace(device, linear.plan().workspace_bytes);
-  const Stream stream(device);
-  take_counts(device);
-  linear.run(
-      {.x = x.data(), .out = out.data(), .workspace = workspace.data(), .stream = stream.handle()});
-  stream.synchronize();
-  return predicted_by(device, point.kernel);
-}
-
-json predict(const Device& device, const TimingPoint& point) {
-  return point.is_linear ? predict_linear(device, point) : predict_attention(device, point);
 }
 
 /// Before the device is opened: then the simulator reads what it is to do. Its checks take
@@ -209,7 +105,7 @@ double mean(const std::vector<double>& values) {
                               static_cast<double>(values.size());
 }
 
-bool is_chosen_attention(const TimingPoint& point, const TimingChoice& choice) {
+bool is_chosen_attention(TimingPoint& point, const TimingChoice& choice) {
   const json& problem = point.problem;
   const bool is_causal = problem["causal"];
   const bool is_mask = choice.mask == "both" || is_causal == (choice.mask == "causal");
@@ -220,15 +116,69 @@ bool is_chosen_attention(const TimingPoint& point, const TimingChoice& choice) {
 
 /// Kernels of one kind of weights and activations are compared with each other: the kind becomes
 /// part of the shape.
-bool is_chosen_linear(TimingPoint& point, const std::string& source, const TimingChoice& choice) {
+bool is_chosen_linear(TimingPoint& point, const TimingChoice& choice) {
   const std::size_t colon = point.kernel.find(':');
-  if (source != "tilewright" || colon == std::string::npos) return false;
+  if (colon == std::string::npos) return false;
   const json& problem = point.problem;
   const std::int64_t m = problem["m"], n = problem["n"], k = problem["k"];
   point.shape = fmt::format("{} m{} n{} k{}", point.kernel.substr(0, colon), m, n, k);
   const bool is_kernel = is_chosen(choice.kernels, point.kernel) ||
                          is_chosen(choice.kernels, point.kernel.substr(colon + 1));
   return is_kernel && is_chosen(choice.rows, m) && is_chosen(choice.features, n);
+}
+
+bool is_chosen_decode(TimingPoint& point, const TimingChoice& choice) {
+  const json& p = point.problem;
+  const std::int64_t keys = p["keys"], head_dim = p["head_dim"], batch = p["batch"],
+                     page = p["page"];
+  point.shape =
+      fmt::format("{} h{}/{} d{} b{} n{}{}", p["kv"].get<std::string>(),
+                  p["heads"].get<std::int64_t>(), p["kv_heads"].get<std::int64_t>(), head_dim,
+                  batch, keys, page == 0 ? "" : fmt::format(" pages of {}", page));
+  return is_chosen(choice.kernels, point.kernel) && is_chosen(choice.lengths, keys) &&
+         is_chosen(choice.head_dims, head_dim) && is_chosen(choice.rows, batch);
+}
+
+bool is_chosen_sparse(TimingPoint& point, const TimingChoice& choice) {
+  const std::int64_t batch = point.problem["batch"];
+  point.shape = fmt::format("{} {} b{}", point.shape, point.format, batch);
+  return is_chosen(choice.kernels, point.kernel) && is_chosen(choice.rows, batch);
+}
+
+bool is_chosen_indexer(TimingPoint& point, const TimingChoice& choice) {
+  const json& p = point.problem;
+  const std::int64_t batch = p["batch"], q_len = p["q_len"], keys = p["keys"];
+  point.shape = fmt::format("{} h{} b{} q{} n{} {}", point.format, p["heads"].get<std::int64_t>(),
+                            batch, q_len, keys, p["lengths"].get<std::string>());
+  return is_chosen(choice.lengths, keys) && is_chosen(choice.rows, batch);
+}
+
+/// Logs that have measured rows, by their `kind` and `tool`. Where clocks are not beside each row,
+/// short calls in a graph are taken to run at the highest clock.
+struct LogKind {
+  const char *kind, *tool;
+  TimedOperator timed;
+  bool has_row_clocks;
+  bool (*is_chosen)(TimingPoint&, const TimingChoice&);
+};
+constexpr LogKind kLogKinds[] = {
+    {"attention", "tilewright ladder", TimedOperator::kAttention, true, is_chosen_attention},
+    {"linear", "bench/linear_peers.py", TimedOperator::kLinear, true, is_chosen_linear},
+    {"decode", "tilewright bench decode", TimedOperator::kDecode, false, is_chosen_decode},
+    {"sparse", "tilewright bench sparse", TimedOperator::kSparse, false, is_chosen_sparse},
+    {"indexer", "tilewright bench indexer", TimedOperator::kIndexer, false, is_chosen_indexer},
+};
+
+const LogKind& kind_of(const json& log) {
+  const std::string kind = log.is_object() ? log.value("kind", "") : "";
+  const std::string tool = log.is_object() ? log.value("tool", "") : "";
+  const auto* const found = std::ranges::find_if(
+      kLogKinds, [&](const LogKind& k) { return kind == k.kind && tool.starts_with(k.tool); });
+  require(
+      found != std::end(kLogKinds), ErrorKind::kInvalidArgument,
+      "bench timing: a log of `tilewright ladder`, `tilewright bench decode`, `bench sparse` or "
+      "`bench indexer`, or of bench/linear_peers.py is expected, as in bench/results");
+  return *found;
 }
 
 std::string percent(double part) {
@@ -238,25 +188,21 @@ std::string percent(double part) {
 }  // namespace
 
 std::vector<TimingPoint> timing_points(const json& log, const TimingChoice& choice) {
-  const std::string kind = log.is_object() ? log.value("kind", "") : "";
-  const std::string tool = log.is_object() ? log.value("tool", "") : "";
-  const bool is_linear = kind == "linear" && tool == "bench/linear_peers.py";
-  require(is_linear || (kind == "attention" && tool.starts_with("tilewright ladder")),
-          ErrorKind::kInvalidArgument,
-          "bench timing: a log of `tilewright ladder` or bench/linear_peers.py is expected, as in "
-          "bench/results");
+  const LogKind& kind = kind_of(log);
   std::vector<TimingPoint> points;
   for (const json& row : log["samples"]) {
-    if (!row.contains("samples_us") || !row.contains("clocks_after")) continue;
-    TimingPoint point{.shape = row["case"],
-                      .kernel = row["kernel"],
-                      .is_linear = is_linear,
-                      .problem = row["problem"],
-                      .measured_us = median(row["samples_us"].get<std::vector<double>>()),
-                      .clock_mhz = row["clocks_after"]["sm_mhz"]};
-    if (point.measured_us > choice.most_us) continue;
-    if (is_linear ? is_chosen_linear(point, row.value("source", ""), choice)
-                  : is_chosen_attention(point, choice)) {
+    if (!row.contains("samples_us") || row.value("source", "") != "tilewright") continue;
+    const json& clocks = row.contains("clocks_after") ? row["clocks_after"] : log["clocks_after"];
+    if (!clocks.is_object()) continue;
+    TimingPoint point{
+        .shape = row.value("case", row.value("shape", "")),
+        .kernel = row["kernel"],
+        .format = row.value("format", ""),
+        .timed = kind.timed,
+        .problem = row["problem"],
+        .measured_us = median(row["samples_us"].get<std::vector<double>>()),
+        .clock_mhz = kind.has_row_clocks ? clocks["sm_mhz"].get<double>() : kClockMhz};
+    if (point.measured_us <= choice.most_us && kind.is_chosen(point, choice)) {
       points.push_back(std::move(point));
     }
   }
@@ -272,7 +218,7 @@ json run_timing(const std::vector<TimingPoint>& points, const TimingChoice& choi
     progress.add();
     json row = {{"shape", point.shape}, {"kernel", point.kernel}};
     try {
-      const json predicted = predict(device, point);
+      const json predicted = predict_point(device, point);
       if (predicted.contains("problem")) {
         row["problem"] = predicted["problem"];
       } else {

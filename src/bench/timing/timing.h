@@ -15,24 +15,27 @@ namespace tilewright::cli {
 struct TimingChoice {
   std::vector<std::string> kernels;
   std::vector<std::int64_t> lengths, head_dims;
-  std::vector<std::int64_t> rows, features;  ///< of linear layers: m, and n
+  std::vector<std::int64_t> rows, features;  ///< of linear layers: m (else batch), and n
   std::string mask = "both";                 ///< "full", "causal", "both"
   double most_us = 3000;                     ///< longer ones take the simulator long
   int sample = 12;                           ///< clusters of a launch that are run
 };
 
+enum class TimedOperator : std::uint8_t { kAttention, kLinear, kDecode, kSparse, kIndexer };
+
 /// A row of a log that was measured on an H200.
 struct TimingPoint {
   std::string shape;  ///< "full d128 n4096", "w4a16 m64 n4096 k4096"
   std::string kernel;
-  bool is_linear = false;  ///< else attention
+  std::string format;  ///< of sparse attention and the indexer: that of their caches
+  TimedOperator timed = TimedOperator::kAttention;
   nlohmann::json problem;
   double measured_us = 0;  ///< median, at `clock_mhz`
   double clock_mhz = 0;
 };
 
-/// The measured rows that are chosen, of a log of `tilewright ladder` or of our own kernels in one
-/// of bench/linear_peers.py.
+/// The measured rows of our own kernels that are chosen, of a log of `tilewright ladder`, of
+/// `tilewright bench decode`, `sparse` or `indexer`, or of bench/linear_peers.py.
 /// Errors   InvalidArgument if it is a log of something else
 std::vector<TimingPoint> timing_points(const nlohmann::json& log, const TimingChoice& choice);
 

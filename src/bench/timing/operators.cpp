@@ -1,0 +1,218 @@
+#include "bench/timing/operators.h"
+
+#include "tilewright/attention.h"
+#include "tilewright/buffer.h"
+#include "tilewright/graph.h"
+#include "tilewright/linear.h"
+#include "tilewright/stream.h"
+
+#include "base/error.h"
+#include "verify/decode_device.h"
+#include "verify/device_facts.h"
+#include "verify/indexer_device.h"
+#include "verify/sparse_device.h"
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+namespace tilewright::cli {
+
+namespace {
+
+using nlohmann::json;
+
+AttentionProblem attention_problem(const TimingPoint& point) {
+  const json& from = point.problem;
+  AttentionProblem p;
+  p.dtype = from["dtype"] == "f16" ? DType::kF16 : DType::kBF16;
+  p.batch = from["batch"], p.heads = from["heads"], p.kv_heads = from["kv_heads"];
+  p.q_len = from["q_len"], p.kv_len = from["kv_len"], p.head_dim = from["head_dim"];
+  p.causal = from["causal"];
+  const json& strides = from["q_strides"];
+  p.q_strides = {strides[0], strides[1], strides[2]};
+  p.kernel = point.kernel;
+  return p;
+}
+
+std::size_t bytes_of(const AttentionProblem& p, std::int64_t rows, std::int64_t heads) {
+  return static_cast<std::size_t>(2 * p.batch * rows * heads * p.head_dim);
+}
+
+json predicted_by(const Device& device, const std::string& kernel) {
+  const json counts = take_counts(device);
+  require(counts.is_object() && counts.contains("predicted"), ErrorKind::kInternal,
+          "bench timing: the simulator predicts no time of {}", kernel);
+  return counts["predicted"];
+}
+
+/// In a graph, as they were timed.
+json predict_in_graph(const Device& device, const Stream& stream, const TimingPoint& point,
+                      const std::function<void()>& call) {
+  const Graph graph = Graph::capture(stream, call);
+  take_counts(device);
+  graph.launch(stream);
+  stream.synchronize();
+  return predicted_by(device, point.kernel);
+}
+
+/// What a launch takes does not depend on the numbers: operands are whatever memory holds.
+json predict_attention(const Device& device, const TimingPoint& point) {
+  const Attention attention(device, attention_problem(point));
+  const AttentionProblem& p = attention.plan().problem;
+  const Buffer q(device, bytes_of(p, p.q_len, p.heads));
+  const Buffer k(device, bytes_of(p, p.kv_len, p.kv_heads));
+  const Buffer v(device, bytes_of(p, p.kv_len, p.kv_heads));
+  const Buffer out(device, bytes_of(p, p.q_len, p.heads));
+  const Buffer workspace(device, attention.plan().workspace_bytes);
+  const Stream stream(device);
+  take_counts(device);
+  attention.run({.q = q.data(),
+                 .k = k.data(),
+                 .v = v.data(),
+                 .out = out.data(),
+                 .workspace = workspace.data(),
+                 .stream = stream.handle()});
+  stream.synchronize();
+  return predicted_by(device, point.kernel);
+}
+
+/// "w4a16" of "w4a16:band": weights of NVFP4 or FP8, activations of bf16 or FP8.
+struct LinearKind {
+  NumberFormat format = NumberFormat::kNvfp4;
+  LinearActivations activations = LinearActivations::kBf16;
+};
+
+LinearKind linear_kind(const std::string& name) {
+  return {name.starts_with("w4") ? NumberFormat::kNvfp4 : NumberFormat::kFp8,
+          name.ends_with("a16") ? LinearActivations::kBf16 : LinearActivations::kFp8};
+}
+
+LinearWeight zero_weight(const Device& device, const LinearKind& kind, std::int64_t n,
+                         std::int64_t k) {
+  LinearWeightSource source;
+  source.format = kind.format;
+  const bool is_fp4 = kind.format == NumberFormat::kNvfp4;
+  const std::vector<std::byte> values(static_cast<std::size_t>(is_fp4 ? n * k / 2 : n * k));
+  const std::vector<float> block_scales(
+      static_cast<std::size_t>((n + 127) / 128 * ((k + 127) / 128)), 1.0F);
+  const std::vector<std::byte> group_scales(static_cast<std::size_t>(n * k / 16));
+  if (is_fp4) {
+    source.values = contiguous_view(values.data(), DType::kU8, {n, k / 2});
+    source.scales = contiguous_view(group_scales.data(), DType::kU8, {n, k / 16});
+    source.global_scale = 1.0F;
+  } else {
+    source.values = contiguous_view(values.data(), DType::kF8_E4M3, {n, k});
+    source.scales =
+        contiguous_view(block_scales.data(), DType::kF32, {(n + 127) / 128, (k + 127) / 128});
+  }
+  return LinearWeight::prepare(device, source, kind.activations);
+}
+
+json predict_linear(const Device& device, const TimingPoint& point) {
+  const std::size_t colon = point.kernel.find(':');
+  const json& from = point.problem;
+  const std::int64_t m = from["m"], n = from["n"], k = from["k"];
+  const LinearWeight weight = zero_weight(device, linear_kind(point.kernel.substr(0, colon)), n, k);
+  LinearProblem problem;
+  problem.m = m;
+  problem.kernel = point.kernel.substr(colon + 1);
+  const Linear linear(weight, problem);
+  const Buffer x(device, static_cast<std::size_t>(2 * m * k));
+  const Buffer out(device, static_cast<std::size_t>(2 * m * n));
+  const Buffer workspace(device, linear.plan().workspace_bytes);
+  const Stream stream(device);
+  return predict_in_graph(device, stream, point, [&] {
+    linear.run({.x = x.data(),
+                .out = out.data(),
+                .workspace = workspace.data(),
+                .stream = stream.handle()});
+  });
+}
+
+json predict_decode(const Device& device, const TimingPoint& point) {
+  const json& from = point.problem;
+  const AttentionDecodeProblem problem = {.dtype = from["kv"] == "F16" ? DType::kF16 : DType::kBF16,
+                                          .kv_dtype = from["kv"] == "F8_E4M3" ? DType::kF8_E4M3
+                                                      : from["kv"] == "F16"   ? DType::kF16
+                                                                              : DType::kBF16,
+                                          .batch = from["batch"],
+                                          .q_len = from["q_len"],
+                                          .heads = from["heads"],
+                                          .kv_heads = from["kv_heads"],
+                                          .head_dim = from["head_dim"],
+                                          .has_lse = true,
+                                          .kernel = point.kernel};
+  const DecodeData data = draw_decode(problem, from["keys"], DecodeLengths::kFull, from["page"]);
+  const AttentionDecode decode(device, data.problem);
+  DecodeOperands operands(device, data, 1);
+  operands.prepare(decode.plan());
+  return predict_in_graph(device, operands.stream(), point, [&] { operands.run(decode, 0); });
+}
+
+NumberFormat format_of(const TimingPoint& point) {
+  const auto format = number_format_from_string(point.format);
+  require(format.has_value(), ErrorKind::kInvalidArgument,
+          "bench timing: a row of {} has format = {}, which is none", point.kernel, point.format);
+  return *format;
+}
+
+/// The schedule is made before: the log's times are without it.
+json predict_sparse(const Device& device, const TimingPoint& point) {
+  const std::string name = point.shape.substr(0, point.shape.find(' '));
+  const SparseData data =
+      draw_sparse(find_sparse_shape(name), format_of(point), point.problem["batch"], 1, 1);
+  SparseAttentionProblem problem = data.problem;
+  problem.positive_empty_lse = true;
+  problem.kernel = point.kernel;
+  const SparseAttention attention(device, problem);
+  SparseOperands operands(device, data);
+  operands.prepare(attention.plan());
+  SparseAttentionArguments arguments = operands.arguments(0);
+  attention.run(arguments);
+  operands.stream().synchronize();
+  arguments.reuses_schedule = true;
+  return predict_in_graph(device, operands.stream(), point, [&] { attention.run(arguments); });
+}
+
+IndexShape index_shape(const TimingPoint& point) {
+  const json& from = point.problem;
+  IndexShape shape;
+  shape.format = format_of(point);
+  shape.batch = from["batch"], shape.q_len = from["q_len"], shape.heads = from["heads"];
+  shape.keys = from["keys"], shape.topk = from["topk"], shape.key_page = from["key_page"];
+  shape.lengths = index_lengths_from_string(from["lengths"]);
+  return shape;
+}
+
+/// Logits alone, as they were timed.
+json predict_indexer(const Device& device, const TimingPoint& point) {
+  const IndexData data = draw_index(index_shape(point), 0, 1, 1);
+  const Indexer indexer(device, data.problem);
+  const IndexOperands operands(device, data, indexer);
+  for (const IndexerStep step : {IndexerStep::kQuery, IndexerStep::kSchedule}) {
+    indexer.run(operands.arguments(0), step);
+  }
+  operands.stream().synchronize();
+  return predict_in_graph(device, operands.stream(), point,
+                          [&] { indexer.run(operands.arguments(0), IndexerStep::kLogits); });
+}
+
+}  // namespace
+
+json predict_point(const Device& device, const TimingPoint& point) {
+  switch (point.timed) {
+    case TimedOperator::kAttention:
+      return predict_attention(device, point);
+    case TimedOperator::kLinear:
+      return predict_linear(device, point);
+    case TimedOperator::kDecode:
+      return predict_decode(device, point);
+    case TimedOperator::kSparse:
+      return predict_sparse(device, point);
+    case TimedOperator::kIndexer:
+      return predict_indexer(device, point);
+  }
+  fail(ErrorKind::kInternal, "bench timing: {} is of no known operator", point.kernel);
+}
+
+}  // namespace tilewright::cli
