@@ -1,6 +1,7 @@
 #include "sim/machine.h"
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "sim/check/checkers.h"
 #include "sim/check/order/dependent_launch.h"
@@ -14,6 +15,7 @@
 #include "sim/report/launch_times.h"
 #include "sim/report/prediction_text.h"
 #include "sim/report/report_writer.h"
+#include "sim/report/timeline_svg.h"
 #include "sim/report/usage_observer.h"
 #include "sim/state/byte_shadow.h"
 #include "sim/state/occupancy.h"
@@ -236,7 +238,9 @@ Prediction Machine::State::predict(const Grid& grid, TimeObserver& seen) const {
   trace.num_clusters = grid.num_clusters;
   const TimeParameters parameters = with_ideal_units(time_parameters(model), options.ideal_units);
   Prediction prediction = predict_launch(*grid.code, *grid.launch, model, parameters, trace);
-  if (!options.timeline_path.empty()) {
+  if (options.timeline_path.ends_with(".svg")) {
+    write_file(options.timeline_path, timeline_svg(grid.code->info.name, prediction));
+  } else if (!options.timeline_path.empty()) {
     write_json(options.timeline_path, timeline_json(grid.code->info.name, prediction));
   }
   return prediction;

@@ -54,8 +54,10 @@ void add_time_options(CLI::App& app) {
         sim::with_ideal_units({}, units);  // refuses words that are none
         set("TILEWRIGHT_SIM_TIME_IDEAL", units);
       });
-  app.add_option("--timeline",
-                 "likewise; who waits for what in a CTA of the last launch, for Perfetto")
+  app.add_option(
+         "--timeline",
+         "likewise; who waits for whom in a CTA of the last launch: a trace for Perfetto, or a "
+         "picture if FILE ends in .svg")
       ->type_name("FILE")
       ->each([set](const std::string& file) {
         require_report_file(file);

@@ -52,6 +52,8 @@ struct TimelineSpan {
   std::int32_t warp = 0;      ///< in the CTA; -1: the tensor cores
   WaitCause cause = WaitCause::kOwn;
   std::uint32_t line = 0;  ///< of PTX
+  /// Of a wait at a barrier: the warp of the CTA whose arrival, or whose copy, ended it; -1: none
+  std::int32_t ended_by = -1;
 };
 
 /// One launch, or several summed.

@@ -140,6 +140,7 @@ json timeline_json(const std::string& kernel, const Prediction& prediction) {
                   {"dur", (span.end - span.begin) * to_us},
                   {"name", is_tensor ? std::string_view("product") : name_of(span.cause)}};
     if (!is_tensor) event["args"] = {{"PTX line", span.line}};
+    if (span.ended_by >= 0) event["args"]["ended by"] = fmt::format("warp {}", span.ended_by);
     events.push_back(std::move(event));
   }
   return {{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}};

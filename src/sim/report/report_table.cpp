@@ -4,6 +4,9 @@
 #include "sim/report/report.h"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -177,6 +180,48 @@ std::string lines_text(const KernelUsage& kernel) {
   return out;
 }
 
+/// The two largest causes: "mbarrier 81 %, own 12 %".
+std::string causes_text(const std::array<double, kNumWaitCauses>& causes, double sum) {
+  std::vector<std::pair<double, std::string_view>> sorted;
+  for (std::size_t i = 0; i < causes.size(); ++i) {
+    if (causes[i] > 0.05 * sum) sorted.emplace_back(causes[i], name_of(static_cast<WaitCause>(i)));
+  }
+  std::ranges::stable_sort(sorted, std::greater<>(), &decltype(sorted)::value_type::first);
+  if (sorted.size() > 2) sorted.resize(2);
+  std::string out;
+  for (const auto& [seconds, name] : sorted) {
+    out += fmt::format("{}{} {:.0f} %", out.empty() ? "" : ", ", name, 100 * seconds / sum);
+  }
+  return out;
+}
+
+/// Where warps wait longest, and for what.
+std::string waits_text(const KernelUsage& kernel) {
+  if (!kernel.prediction || kernel.prediction->lines.empty()) return {};
+  std::vector<std::pair<double, std::uint32_t>> longest;
+  for (const auto& [number, causes] : kernel.prediction->lines) {
+    longest.emplace_back(std::accumulate(causes.begin(), causes.end(), 0.0), number);
+  }
+  std::ranges::stable_sort(longest, std::greater<>(), &decltype(longest)::value_type::first);
+  double all = 0;
+  for (const auto& [seconds, number] : longest) all += seconds;
+  const std::size_t shown = std::min(longest.size(), kMostLines);
+  std::string out = fmt::format("\n  {:>8}{:>12}  of the warps' waits, at the {} lines with most\n",
+                                "PTX line", "predicted", shown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto [seconds, number] = longest[i];
+    const auto line = kernel.lines.find(number);
+    std::string text = line == kernel.lines.end() ? "" : line->second.text;
+    if (text.size() > kTextChars) text = text.substr(0, kTextChars - 3) + "...";
+    if (line != kernel.lines.end() && !line->second.source.empty()) {
+      text += "  " + line->second.source.substr(line->second.source.rfind('/') + 1);
+    }
+    out += fmt::format("  {:>8}{:>10.1f} %  {}: {}\n", number, 100 * seconds / std::max(all, 1e-30),
+                       causes_text(kernel.prediction->lines.at(number), seconds), text);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string report_table(const Report& report, const DeviceModel& model) {
@@ -186,7 +231,7 @@ std::string report_table(const Report& report, const DeviceModel& model) {
     out += "\n" + launch_text(kernel) + instructions_text(kernel) + memory_text(kernel) +
            bounds_text(kernel) +
            (kernel.prediction ? prediction_text(*kernel.prediction) : std::string()) +
-           lines_text(kernel);
+           waits_text(kernel) + lines_text(kernel);
     for (const std::string& fault : kernel.faults) out += "\n  stopped: " + fault + "\n";
   }
   return out;

@@ -32,7 +32,7 @@ EngineResult Engine::run() {
         break;
       case EventKind::kArrival:
         --event.cta->cluster->num_arriving;
-        arrive_at_mbarrier(*event.cta, event.mbarrier, event.count, event.bytes);
+        arrive_at_mbarrier(event);
         break;
       case EventKind::kStart:
         start_cluster(event.count, now_);
@@ -56,12 +56,13 @@ void Engine::wake(PlayingWarp& warp, double time) {
   push({.time = time, .kind = EventKind::kWarp, .warp = &warp});
 }
 
-void Engine::arrive_later(double time, PlayingCta& cta, std::uint64_t mbarrier, std::uint32_t count,
-                          std::int64_t bytes) {
-  ++cta.cluster->num_arriving;
+void Engine::arrive_later(double time, PlayingWarp& warp, std::uint64_t mbarrier,
+                          std::uint32_t count, std::int64_t bytes) {
+  ++warp.cta->cluster->num_arriving;
   push({.time = time,
         .kind = EventKind::kArrival,
-        .cta = &cta_of(cta, mbarrier),
+        .warp = &warp,
+        .cta = &cta_of(*warp.cta, mbarrier),
         .mbarrier = static_cast<std::uint32_t>(mbarrier & kSharedOffsetMask),
         .count = count,
         .bytes = bytes});

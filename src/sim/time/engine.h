@@ -43,8 +43,8 @@ class Engine {
   // Events.
   void push(Event event);
   void wake(PlayingWarp& warp, double time);
-  /// `mbarrier`: as in TraceEvent::b, perhaps of another CTA of the cluster.
-  void arrive_later(double time, PlayingCta& cta, std::uint64_t mbarrier, std::uint32_t count,
+  /// What `warp` does at `mbarrier`: as in TraceEvent::b, perhaps of another CTA of the cluster.
+  void arrive_later(double time, PlayingWarp& warp, std::uint64_t mbarrier, std::uint32_t count,
                     std::int64_t bytes);
   /// The CTA of the cluster that the address is of.
   static PlayingCta& cta_of(PlayingCta& cta, std::uint64_t address);
@@ -112,11 +112,13 @@ class Engine {
   bool handle_mbarrier(PlayingWarp& warp, const TraceEvent& event);
   bool handle_barrier(PlayingWarp& warp, const TraceEvent& event);
   void handle_fence(PlayingWarp& warp, const TraceEvent& event);
-  void arrive_at_mbarrier(PlayingCta& cta, std::uint32_t offset, std::uint32_t count,
-                          std::int64_t bytes);
+  void arrive_at_mbarrier(const Event& arrival);
+  /// `warp` will go on at that time since `by` has done what it waits for.
+  void release(PlayingWarp& warp, const PlayingWarp& by, double time);
   bool await_mbarrier(PlayingWarp& warp, const TraceEvent& event);
-  /// `needed`: arrivals that end the generation; `release`: clocks from the last one to its end.
-  void arrive_at_barrier(PlayingBarrier& barrier, std::uint32_t needed, double release);
+  /// `needed`: arrivals that end the generation; `clocks`: from the last one to its end.
+  void arrive_at_barrier(const PlayingWarp& warp, PlayingBarrier& barrier, std::uint32_t needed,
+                         double clocks);
   bool await_barrier(PlayingWarp& warp, PlayingBarrier& barrier, WaitCause cause);
 
   // Tensor cores.

@@ -20,13 +20,13 @@ bool Engine::handle_mbarrier(PlayingWarp& warp, const TraceEvent& event) {
       return true;
     case TraceKind::kArrive: {
       const bool is_remote = &cta_of(cta, event.b) != &cta;
-      arrive_later(now_ + (is_remote ? p_.remote_arrival : p_.mbarrier_arrival), cta, event.b,
+      arrive_later(now_ + (is_remote ? p_.remote_arrival : p_.mbarrier_arrival), warp, event.b,
                    event.a, 0);
       delay(p_.mbarrier_issue);
       return true;
     }
     case TraceKind::kComplete:
-      arrive_later(now_ + p_.mbarrier_arrival, cta, event.b, 0, event.a);
+      arrive_later(now_ + p_.mbarrier_arrival, warp, event.b, 0, event.a);
       return true;
     case TraceKind::kMbarrierWait:
       return await_mbarrier(warp, event);
@@ -35,16 +35,20 @@ bool Engine::handle_mbarrier(PlayingWarp& warp, const TraceEvent& event) {
   }
 }
 
-void Engine::arrive_at_mbarrier(PlayingCta& cta, std::uint32_t offset, std::uint32_t count,
-                                std::int64_t bytes) {
-  PlayingMbarrier& barrier = cta.mbarriers[offset];
-  barrier.pending -= count;
-  barrier.bytes -= bytes;
+void Engine::release(PlayingWarp& warp, const PlayingWarp& by, double time) {
+  warp.ended_by = warp.cta == by.cta ? static_cast<std::int32_t>(by.index) : -1;
+  wake(warp, time);
+}
+
+void Engine::arrive_at_mbarrier(const Event& arrival) {
+  PlayingMbarrier& barrier = arrival.cta->mbarriers[arrival.mbarrier];
+  barrier.pending -= arrival.count;
+  barrier.bytes -= arrival.bytes;
   if (!barrier.is_initialised || barrier.pending != 0 || barrier.bytes != 0) return;
   ++barrier.phase;
   barrier.pending = barrier.expected;
   for (PlayingWarp* const warp : std::exchange(barrier.waiting, {})) {
-    wake(*warp, now_ + p_.mbarrier_wake);
+    release(*warp, *arrival.warp, now_ + p_.mbarrier_wake);
   }
 }
 
@@ -70,14 +74,15 @@ bool Engine::handle_barrier(PlayingWarp& warp, const TraceEvent& event) {
   switch (event.kind) {
     case TraceKind::kBarrierArrive: {
       const std::uint32_t needed = cta.trace->barrier_arrivals.at(barrier_key(event));
-      arrive_at_barrier(cta.barriers[barrier_key(event)], needed,
+      arrive_at_barrier(warp, cta.barriers[barrier_key(event)], needed,
                         p_.barrier_release + p_.barrier_per_warp * needed);
       return true;
     }
     case TraceKind::kBarrierWait:
       return await_barrier(warp, cta.barriers[barrier_key(event)], WaitCause::kNamedBarrier);
     case TraceKind::kClusterArrive:
-      arrive_at_barrier(cluster.barriers[event.b], cluster.arrivals[event.b], p_.cluster_release);
+      arrive_at_barrier(warp, cluster.barriers[event.b], cluster.arrivals[event.b],
+                        p_.cluster_release);
       return true;
     case TraceKind::kClusterWait:
       return await_barrier(warp, cluster.barriers[event.b], WaitCause::kClusterBarrier);
@@ -86,11 +91,12 @@ bool Engine::handle_barrier(PlayingWarp& warp, const TraceEvent& event) {
   }
 }
 
-void Engine::arrive_at_barrier(PlayingBarrier& barrier, std::uint32_t needed, double release) {
+void Engine::arrive_at_barrier(const PlayingWarp& warp, PlayingBarrier& barrier,
+                               std::uint32_t needed, double clocks) {
   if (++barrier.arrived != needed) return;
-  barrier.released_at = now_ + release;
-  for (PlayingWarp* const warp : std::exchange(barrier.waiting, {})) {
-    wake(*warp, barrier.released_at);
+  barrier.released_at = now_ + clocks;
+  for (PlayingWarp* const waiting : std::exchange(barrier.waiting, {})) {
+    release(*waiting, warp, barrier.released_at);
   }
 }
 

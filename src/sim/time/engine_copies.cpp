@@ -24,7 +24,7 @@ bool Engine::handle_copy(PlayingWarp& warp, const TraceEvent& event) {
       copy_out(warp, event);
       return true;
     case TraceKind::kStoreAsync:
-      arrive_later(now_ + p_.remote_shared_latency, cta, event.b, 0, event.a);
+      arrive_later(now_ + p_.remote_shared_latency, warp, event.b, 0, event.a);
       return true;
     case TraceKind::kBulkCommit:
       warp.bulk_groups.emplace_back(std::exchange(warp.open_bulk_read, 0),
@@ -47,7 +47,7 @@ bool Engine::handle_copy(PlayingWarp& warp, const TraceEvent& event) {
       if (warp.copy_groups.size() <= event.a) return true;
       return await_time(warp, WaitCause::kCopies, end_of_groups(warp.copy_groups, event.a));
     case TraceKind::kCopyArrive:
-      arrive_later(std::max(now_, warp.copies_done) + p_.mbarrier_arrival, cta, event.b, event.a,
+      arrive_later(std::max(now_, warp.copies_done) + p_.mbarrier_arrival, warp, event.b, event.a,
                    0);
       return true;
     default:
@@ -74,7 +74,7 @@ void Engine::copy_in(PlayingWarp& warp, const TraceEvent& event) {
     done += request(*target.sm, event.area, event.a, false) - now_;
   }
   target.sm->shared.serve(now_, event.a / double{kCacheLineBytes});
-  if (event.b != 0) arrive_later(done, cta, event.b, 0, event.a);
+  if (event.b != 0) arrive_later(done, warp, event.b, 0, event.a);
 }
 
 void Engine::copy_out(PlayingWarp& warp, const TraceEvent& event) {

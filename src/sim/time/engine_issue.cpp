@@ -25,13 +25,15 @@ void Engine::show(const TimelineSpan& span) {
 
 void Engine::account(PlayingWarp& warp, WaitCause cause, double end) {
   const double clocks = end - warp.wait_began;
+  const std::int32_t ended_by = std::exchange(warp.ended_by, -1);
   if (clocks <= 0) return;
   const std::uint32_t insn = op_of(warp).insn;
   waits_[static_cast<std::size_t>(cause)] += clocks;
   if (lines_[insn].empty()) lines_[insn].resize(kNumWaitCauses);
   lines_[insn][static_cast<std::size_t>(cause)] += clocks;
   if (warp.cta->is_shown && clocks >= kShortestSpan) {
-    show({warp.wait_began, end, static_cast<std::int32_t>(warp.index), cause, line_of(insn)});
+    show({warp.wait_began, end, static_cast<std::int32_t>(warp.index), cause, line_of(insn),
+          ended_by});
   }
   warp.wait_began = end;
 }

@@ -77,7 +77,7 @@ bool Engine::handle_tcgen05(PlayingWarp& warp, const TraceEvent& event) {
       issue_tcgen05_mma(warp, event);
       return true;
     case TraceKind::kTensorCommit:
-      arrive_later(std::max(now_, cta.tensor_done) + p_.tcgen05_tail, cta, event.b, 1, 0);
+      arrive_later(std::max(now_, cta.tensor_done) + p_.tcgen05_tail, warp, event.b, 1, 0);
       return true;
     case TraceKind::kTensorAccess: {
       constexpr double kClocksPerCell = 32 * 4 / 53.0;  // 53 bytes a clock and warp

@@ -68,6 +68,7 @@ struct PlayingWarp {
   std::uint32_t event = 0;          ///< of that instruction: the next
   bool is_issued = false;           ///< it is, though events of it are to come
   bool is_woken = false;            ///< by the mbarrier that the event waits for
+  std::int32_t ended_by = -1;       ///< TimelineSpan::ended_by of the wait that ends
   double slots = 0;                 ///< of issue that the instruction took
   std::vector<double> ready;        ///< by value, ValueNumbers
   std::vector<WaitCause> producer;  ///< likewise: what a wait for it is

@@ -3,11 +3,14 @@
 #include "base/json.h"
 #include "sim/machine.h"
 #include "sim/parse/parser.h"
+#include "sim/report/report.h"
 #include "sim/time/time_observer.h"
 #include "sim/time/time_parameters.h"
 #include "tests/base/scoped_folder.h"
 
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
@@ -231,6 +234,64 @@ TEST(TimeTest, TheTimelineNamesWaits) {
   bool has_barrier = false;
   for (const json& event : timeline["traceEvents"]) has_barrier |= event["name"] == "named barrier";
   EXPECT_TRUE(has_barrier);
+}
+
+// Warp 1 computes, then both meet at a barrier: warp 0 waits, and warp 1 ends the wait.
+std::string late_warp() {
+  std::string prologue = "setp.lt.u32 %p, %r0, 32;\n@%p bra MEET;\n";
+  for (int i = 0; i < 200; ++i) prologue += "fma.rn.f32 %f0, %f0, %f1, %f1;\n";
+  return timed_kernel("// {}", prologue + "MEET:\nbar.sync 0;\n");
+}
+
+TEST(TimeTest, TheTimelineSaysWhoEndsAWait) {
+  const ScopedFolder folder;
+  const std::string path = folder / "timeline.json";
+  TimedMachine("", 0, path).run(late_warp(), 64);
+  double longest = 0;
+  json of_longest;
+  const json timeline = read_json(path);
+  for (const json& event : timeline["traceEvents"]) {
+    if (event["name"] != "named barrier" || event["dur"] < longest) continue;
+    longest = event["dur"], of_longest = event;
+  }
+  EXPECT_GT(longest, 200 * 4 / 1980.0 * 0.9);
+  ASSERT_TRUE(of_longest.is_object());
+  EXPECT_EQ(of_longest["tid"], 0);
+  EXPECT_EQ(of_longest["args"]["ended by"], "warp 1");
+}
+
+TEST(TimeTest, TheTimelineIsAPicture) {
+  const ScopedFolder folder;
+  const std::string path = folder / "timeline.svg";
+  TimedMachine("", 0, path).run(late_warp(), 64);
+  std::ifstream file(path);
+  const std::string svg{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_TRUE(svg.starts_with("<svg "));
+  EXPECT_TRUE(svg.ends_with("</svg>\n"));
+  EXPECT_THAT(svg, HasSubstr(">warp 0</text>"));
+  EXPECT_THAT(svg, HasSubstr(">warp 1</text>"));
+  EXPECT_THAT(svg, testing::Not(HasSubstr(">warp 2</text>")));
+  // One line, from warp 1's row up to warp 0's, and the tip at the latter.
+  EXPECT_EQ(svg.find("class='wakes'"), svg.rfind("class='wakes'"));
+  EXPECT_NE(svg.find("class='wakes'"), std::string::npos);
+  EXPECT_THAT(svg, HasSubstr("class='barrier'"));
+}
+
+TEST(TimeTest, TheReportSaysWhereWarpsWait) {
+  KernelUsage usage;
+  usage.lines[7].text = "bar.sync 0", usage.lines[7].source = "src/demo.cu:12";
+  usage.lines[9].text = "ret";
+  usage.prediction.emplace();
+  const auto wait = [&](std::uint32_t line, WaitCause cause) -> double& {
+    return usage.prediction->lines[line][static_cast<std::size_t>(cause)];
+  };
+  wait(7, WaitCause::kNamedBarrier) = 6, wait(7, WaitCause::kOwn) = 2, wait(9, WaitCause::kOwn) = 2;
+  Report report;
+  report.add(usage);
+  const std::string text = report_table(report, device_models().front());
+  EXPECT_THAT(
+      text, HasSubstr("       7      80.0 %  named barrier 75 %, own 25 %: bar.sync 0  demo.cu:12\n"
+                      "         9      20.0 %  own 100 %: ret\n"));
 }
 
 TEST(TimeTest, ASampleHasNoPeriodOfTheGrid) {
