@@ -156,6 +156,35 @@ def summary_table(logs):
     return rows
 
 
+def blackwell_table(log):
+    rows = ["| for | kernel | predicted us | TFLOP/s | TB/s | busiest | warps wait for |",
+            "|---|---|---|---|---|---|---|"]
+    for point in points_of(log):
+        bandwidth = f"{point['tb_per_s']:.2f}" if "tb_per_s" in point else ""
+        kernel = point["kernel"].removeprefix("bf16:")
+        rows.append(f"| {point['shape']} | {kernel} | {point['predicted_us']:.1f} | {point['tflops']:.0f} | "
+                    f"{bandwidth} | {point['busiest']} | {point['longest_wait']} |")
+    return rows
+
+
+def public_table(log):
+    """Published rates of kernels of others beside ours, TFLOP/s."""
+    rates = {(p["shape"], p["kernel"].removeprefix("bf16:")): p["tflops"] for p in points_of(log)}
+    attention = [rates[f"attention full d128 n{n}", "sm100_e"] for n in (1024, 2048, 4096, 8192)]
+    ours = {kernel: rates["linear m4096 n4096 k4096", f"tensor_bf16_{kernel}"]
+            for kernel in ("1cta_n128", "2cta_n256", "4cta_n256")}
+    large = rates["linear m8192 n8192 k16384", "tensor_bf16_2cta_n256"]
+    return ["| TFLOP/s | published | predicted of ours |", "|---|---|---|",
+            "| attention, d 128, full, 32k tokens, n = 1024, 2048, 4096, 8192: FlashAttention-4 "
+            "| 975, 1131, 1256, 1289 on one box; 1540, 1706, 1796, 1837 on another | "
+            f"`sm100_e` {', '.join(f'{x:.0f}' for x in attention)} |",
+            f"| the last of these over the first | 1.32; 1.19 | {attention[3] / attention[0]:.2f} |",
+            "| bf16 GEMM, 4096^3: cuBLAS; a public ladder of kernels | 1359; 254 to 1326 | "
+            + ", ".join(f"`{kernel}` {rate:.0f}" for kernel, rate in ours.items()) + " |",
+            "| bf16 GEMM, 8192^2 x 16384: Triton's Gluon tutorial, fp16 | 698 to 1180 | "
+            f"`2cta_n256` {large:.0f} |"]
+
+
 def fill(page, name, rows):
     """The page with the table of that name in the place between its marks."""
     begin, end = f"<!-- {name}: written by tools/draw_times.py -->", f"<!-- end of {name} -->"
@@ -164,7 +193,9 @@ def fill(page, name, rows):
 
 
 def page_of(page, logs):
-    return fill(page, "summary", summary_table(logs))
+    blackwell = json.loads(sorted(LOGS.glob("*-predicted-b200.json"))[-1].read_text())
+    page = fill(page, "summary", summary_table(logs))
+    return fill(fill(page, "b200", blackwell_table(blackwell)), "public", public_table(blackwell))
 
 
 def main():

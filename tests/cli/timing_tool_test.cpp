@@ -1,5 +1,6 @@
 // bench timing: how predictions are judged, and a few of them against what an H200 took.
 #include "base/error.h"
+#include "bench/timing/blackwell.h"
 #include "bench/timing/timing.h"
 #include "tests/cli/run_tool.h"
 
@@ -140,6 +141,45 @@ TEST(TimingToolTest, SaysWhichLogAndWhichRows) {
   const Outcome none = run_tool(std::string("bench timing ") + kLadderLog + " --kernels k99");
   EXPECT_EQ(none.status, 1);
   EXPECT_THAT(none.err, HasSubstr("no measured row"));
+}
+
+TEST(TimingToolTest, TakesALogOrBlackwell) {
+  for (const std::string& rest : {std::string(), std::string(" --b200 ") + kLadderLog}) {
+    const Outcome outcome = run_tool("bench timing" + rest);
+    EXPECT_EQ(outcome.status, 1) << rest;
+    EXPECT_THAT(outcome.err, HasSubstr("a log of an H200 or --b200 is expected"));
+  }
+}
+
+// Of a pair of CTAs each copies its half of the operands, though the barrier of one counts the
+// bytes of both: 32 us, 1083 TFLOP/s, where published kernels reach 1359 at four times the k. With
+// all bytes going to one SM it would be 55 us.
+TEST(TimingToolTest, ACtaOfAPairGetsItsOwnBytes) {
+  const Outcome outcome = run_tool(
+      "--device sim:b200 --time linear --format bf16 --m 4096 --n 4096 --k 1024 "
+      "--kernel tensor_bf16_2cta_n256");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const std::size_t at = outcome.out.find("predicted  ");
+  ASSERT_NE(at, std::string::npos) << outcome.out;
+  const double us = std::stod(outcome.out.substr(at + 11));
+  EXPECT_GT(us, 2.0 * 4096 * 4096 * 1024 / 2.4e15 * 1e6);  // less than the tensor cores need
+  EXPECT_LT(us, 40);
+}
+
+TEST(BlackwellTableTest, HasRatesAndReasons) {
+  const json result = {{"points",
+                        {{{"shape", "decode b8"},
+                          {"kernel", "t16"},
+                          {"predicted_us", 20.0},
+                          {"tflops", 30.4},
+                          {"tb_per_s", 5.125},
+                          {"busiest", "HBM 75 %"},
+                          {"longest_wait", "mbarrier 40 %"}},
+                         {{"shape", "decode b9"}, {"kernel", "t99"}, {"problem", "no such"}}}}};
+  const std::string text = blackwell_table(result, Style(TextColor::kNone));
+  EXPECT_THAT(text,
+              testing::ContainsRegex("decode b8 +t16 +20\\.0 +30 +5\\.1[23] +HBM 75 % +mbar"));
+  EXPECT_THAT(text, HasSubstr("decode b9 t99: no such"));
 }
 
 TEST(TimingToolTest, OperatorsPrintAPrediction) {

@@ -12,6 +12,7 @@
 #include "verify/indexer_device.h"
 #include "verify/sparse_device.h"
 
+#include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -76,13 +77,14 @@ json predict_attention(const Device& device, const TimingPoint& point) {
   return predicted_by(device, point.kernel);
 }
 
-/// "w4a16" of "w4a16:band": weights of NVFP4 or FP8, activations of bf16 or FP8.
+/// "w4a16" of "w4a16:band": weights of NVFP4, FP8 or bf16, activations of bf16 or FP8.
 struct LinearKind {
   NumberFormat format = NumberFormat::kNvfp4;
   LinearActivations activations = LinearActivations::kBf16;
 };
 
 LinearKind linear_kind(const std::string& name) {
+  if (name == "bf16") return {NumberFormat::kBf16, LinearActivations::kBf16};
   return {name.starts_with("w4") ? NumberFormat::kNvfp4 : NumberFormat::kFp8,
           name.ends_with("a16") ? LinearActivations::kBf16 : LinearActivations::kFp8};
 }
@@ -92,7 +94,10 @@ LinearWeight zero_weight(const Device& device, const LinearKind& kind, std::int6
   LinearWeightSource source;
   source.format = kind.format;
   const bool is_fp4 = kind.format == NumberFormat::kNvfp4;
-  const std::vector<std::byte> values(static_cast<std::size_t>(is_fp4 ? n * k / 2 : n * k));
+  const bool is_bf16 = kind.format == NumberFormat::kBf16;
+  const std::vector<std::byte> values(static_cast<std::size_t>(is_fp4    ? n * k / 2
+                                                               : is_bf16 ? 2 * n * k
+                                                                         : n * k));
   const std::vector<float> block_scales(
       static_cast<std::size_t>((n + 127) / 128 * ((k + 127) / 128)), 1.0F);
   const std::vector<std::byte> group_scales(static_cast<std::size_t>(n * k / 16));
@@ -100,6 +105,8 @@ LinearWeight zero_weight(const Device& device, const LinearKind& kind, std::int6
     source.values = contiguous_view(values.data(), DType::kU8, {n, k / 2});
     source.scales = contiguous_view(group_scales.data(), DType::kU8, {n, k / 16});
     source.global_scale = 1.0F;
+  } else if (is_bf16) {
+    source.values = contiguous_view(values.data(), DType::kBF16, {n, k});
   } else {
     source.values = contiguous_view(values.data(), DType::kF8_E4M3, {n, k});
     source.scales =
@@ -198,6 +205,13 @@ json predict_indexer(const Device& device, const TimingPoint& point) {
 }
 
 }  // namespace
+
+void request_predictions(int sample) {
+  request_counts();
+  ::setenv("TILEWRIGHT_SIM_TIME", "1", 1);
+  ::setenv("TILEWRIGHT_SIM_CHECK", "none", 1);
+  ::setenv("TILEWRIGHT_SIM_TIME_SAMPLE", std::to_string(sample).c_str(), 1);
+}
 
 json predict_point(const Device& device, const TimingPoint& point) {
   switch (point.timed) {

@@ -9,6 +9,10 @@
 
 namespace tilewright::cli {
 
+/// Before the device is opened: then the simulator reads what it is to do, so many clusters of a
+/// launch. Its checks take long and change no prediction.
+void request_predictions(int sample);
+
 /// What the simulator says of the launches that the log timed: {"us", ...}, see
 /// sim/report/prediction_text.h. Calls that were timed in a graph are run in one.
 /// Errors   Unsupported if there is no such kernel

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -33,15 +32,6 @@ double median(std::vector<double> values) {
 template <class T>
 bool is_chosen(const std::vector<T>& list, const T& value) {
   return list.empty() || std::ranges::find(list, value) != list.end();
-}
-
-/// Before the device is opened: then the simulator reads what it is to do. Its checks take
-/// long and change no prediction.
-void request_predictions(const TimingChoice& choice) {
-  request_counts();
-  ::setenv("TILEWRIGHT_SIM_TIME", "1", 1);
-  ::setenv("TILEWRIGHT_SIM_CHECK", "none", 1);
-  ::setenv("TILEWRIGHT_SIM_TIME_SAMPLE", std::to_string(choice.sample).c_str(), 1);
 }
 
 struct Pair {
@@ -210,7 +200,7 @@ std::vector<TimingPoint> timing_points(const json& log, const TimingChoice& choi
 }
 
 json run_timing(const std::vector<TimingPoint>& points, const TimingChoice& choice) {
-  request_predictions(choice);
+  request_predictions(choice.sample);
   const Device device = Device::open("sim:h200");
   Progress progress(stderr, "bench timing", static_cast<std::int64_t>(points.size()), "points");
   json out = json::array();

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "bench/timing/blackwell.h"
 #include "cli/tool/command.h"
 
 #include <memory>
@@ -14,10 +15,17 @@ namespace {
 
 struct BenchTimingArgs {
   std::string log;
+  bool is_b200 = false;
   TimingChoice choice;
 };
 
 void run_bench_timing(const BenchTimingArgs& args, const Context& context) {
+  require(args.is_b200 != !args.log.empty(), ErrorKind::kInvalidArgument,
+          "bench timing: a log of an H200 or --b200 is expected, one of the two");
+  if (args.is_b200) {
+    const nlohmann::json result = predict_blackwell(args.choice.sample);
+    return context.json ? print_json(result) : print(blackwell_table(result, context.style()));
+  }
   const std::vector<TimingPoint> points = timing_points(read_json(args.log), args.choice);
   require(!points.empty(), ErrorKind::kInvalidArgument,
           "bench timing: {} has no measured row of that choice; leave some of it out", args.log);
@@ -33,9 +41,10 @@ void add_bench_timing(CLI::App& bench, Context& context) {
   auto args = std::make_shared<BenchTimingArgs>();
   TimingChoice& choice = args->choice;
   command->add_option("log", args->log, "a log of an H200, of bench/results")
-      ->required()
       ->check(quiet(CLI::ExistingFile))
       ->type_name("FILE");
+  command->add_flag("--b200", args->is_b200,
+                    "instead: what is predicted of our kernels on a B200; there is no log of one");
   command->add_option("--kernels", choice.kernels, "only these")
       ->delimiter(',')
       ->option_text("NAME ...");

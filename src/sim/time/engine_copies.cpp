@@ -57,7 +57,8 @@ bool Engine::handle_copy(PlayingWarp& warp, const TraceEvent& event) {
 
 void Engine::copy_in(PlayingWarp& warp, const TraceEvent& event) {
   PlayingCta& cta = *warp.cta;
-  PlayingCta& target = event.b == 0 ? cta : cta_of(cta, event.b);
+  // Of a pair that multiplies together, bytes for both report to the barrier of one.
+  PlayingCta& target = event.rank < cta.cluster->ctas.size() ? *cta.cluster->ctas[event.rank] : cta;
   double done = now_ + p_.copy_latency;
   if (event.area == kNoArea) {
     constexpr double kBytes = 20;  // between SMs of a cluster: DSMEM, 19 to 21 a clock

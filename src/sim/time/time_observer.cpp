@@ -222,6 +222,9 @@ std::uint64_t TimeObserver::async_issued(Warp& warp, const Insn&, const AsyncOpe
   std::uint64_t shared_bytes = 0, global_bytes = 0, last_line = ~std::uint64_t{0}, lines = 0;
   for (const AsyncRange& range : operation.ranges) {
     if (range.is_shared) {
+      if (range.kind != AccessKind::kRead) {
+        event.rank = static_cast<std::uint8_t>(range.address >> kSharedRankShift);
+      }
       if (range.kind != AccessKind::kRead || event.kind == TraceKind::kCopyOut)
         shared_bytes += range.bytes;
       continue;

@@ -18,7 +18,7 @@ enum class TraceKind : std::uint8_t {
   kLine,    ///< of the kGlobal before it, a load: b: number of a line that it reads, of all areas
   kRemoteShared,  ///< a load or store of another CTA's shared memory. a: wavefronts
   kLocal,         ///< a: bytes of all lanes
-  kCopyIn,        ///< TMA, to shared memory. a: bytes; b: mbarrier; area; is_repeat
+  kCopyIn,        ///< TMA, to shared memory. a: bytes; b: mbarrier; area; is_repeat; rank
   kCopyOut,       ///< TMA, from shared memory: of a bulk group. a: bytes; area
   kThreadCopy,    ///< cp.async. a: bytes; b: lines; area
   kStoreAsync,    ///< st.async: a: bytes; b: mbarrier
@@ -56,6 +56,7 @@ struct TraceEvent {
   bool is_shared = false;
   bool is_repeat = false;  ///< a multicast at a further receiver
   bool is_pair = false;
+  std::uint8_t rank = 0;   ///< of the CTA whose shared memory gets the bytes
   std::uint16_t area = 0;  ///< the allocation, by number in Trace::areas
   std::uint32_t a = 0;
   std::uint64_t b = 0;  ///< of an mbarrier: rank << 24 | offset
