@@ -11,6 +11,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -113,30 +115,42 @@ std::string operators_text(const json& log) {
   return "";
 }
 
-std::string decode_plot(const json& log) {
-  std::map<std::int64_t, LogSeries> by_batch, floors;
+// Times of decode steps over one of batch and context, a line for each value of the other.
+struct DecodeAxes {
+  const char *along, *of_lines;
+
+  explicit DecodeAxes(const json& log) : along("context"), of_lines("batch") {
+    std::set<std::int64_t> contexts;
+    for (const json& sample : log.at("samples"))
+      if (sample.at("phase") == "decode") contexts.insert(sample.at("context").get<std::int64_t>());
+    if (contexts.size() < 2) std::swap(along, of_lines);
+  }
+};
+
+std::string decode_plot(const json& log, const DecodeAxes& axes) {
+  std::map<std::int64_t, LogSeries> by_line, floors;
   for (const json& sample : log.at("samples")) {
     if (sample.at("phase") != "decode" || sample.contains("refused")) continue;
-    const std::int64_t batch = sample.at("batch");
-    const auto context = static_cast<double>(sample.at("context").get<std::int64_t>());
+    const std::int64_t line = sample.at(axes.of_lines);
+    const auto at = static_cast<double>(sample.at(axes.along).get<std::int64_t>());
     const double us = median_us(sample, "samples_us");
-    if (us > 0) by_batch[batch].points.emplace_back(context, us / 1e3);
-    floors[batch].points.emplace_back(context, sample.at("floor_us").get<double>() / 1e3);
+    if (us > 0) by_line[line].points.emplace_back(at, us / 1e3);
+    floors[line].points.emplace_back(at, sample.at("floor_us").get<double>() / 1e3);
   }
   std::vector<LogSeries> series;
   int color = 0;
-  for (auto& [batch, floor] : floors) {
-    LogSeries& times = by_batch[batch];
-    times.name = fmt::format("batch {}", batch);
-    floor.name = fmt::format("floor, batch {}", batch);
+  for (auto& [value, floor] : floors) {
+    LogSeries& times = by_line[value];
+    times.name = fmt::format("{} {}", axes.of_lines, value);
+    floor.name = fmt::format("floor, {} {}", axes.of_lines, value);
     times.color = floor.color = color++ % kLadderColors;
     floor.look = LogSeries::Look::kFloor;
     for (LogSeries* line : {&times, &floor}) {
       std::ranges::sort(line->points);
-      if (!line->points.empty()) series.push_back(std::move(*line));
+      if (line->points.size() > 1) series.push_back(std::move(*line));  // one point is no line
     }
   }
-  return series.empty() ? "" : plot_log(series, "context", "milliseconds");
+  return series.empty() ? "" : plot_log(series, axes.along, "milliseconds");
 }
 
 std::string model_html_table(const json& log) {
@@ -187,7 +201,8 @@ std::string model_report(const json& log) {
   for (int i = 0; i < kLadderColors; ++i)
     css += fmt::format(".s{0} path{{stroke:var(--c{0})}} .s{0} text{{fill:var(--c{0})}}\n", i);
   std::string body = fmt::format("<h2>{}</h2>", escape_markup(model_title(log)));
-  const std::string plot = decode_plot(log);
+  const DecodeAxes axes(log);
+  const std::string plot = decode_plot(log, axes);
   if (!plot.empty()) body += "<figure>" + plot + "</figure>";
   body += "<figure>" + model_html_table(log) + "</figure>";
   const std::string launched = launched_text(log, "\n");
@@ -201,9 +216,9 @@ std::string model_report(const json& log) {
             .title = "Steps of a model",
             .css = css,
             .introduction = fmt::format(
-                "Time of a decode step by the context of its sequences, both logarithmic; from the "
-                "tokens to the logits. Dotted: what no kernel can be faster than, {}.",
-                escape_markup(log.value("floors", ""))),
+                "Time of a decode step by {}, both logarithmic; from the tokens to the logits. "
+                "Dotted: what no kernel can be faster than, {}.",
+                axes.along, escape_markup(log.value("floors", ""))),
             .body = body});
 }
 

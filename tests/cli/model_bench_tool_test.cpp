@@ -12,6 +12,7 @@ namespace {
 using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 Outcome bench_tiny_model(const std::string& options) {
   const model::RandomCheckpoint checkpoint({.heads = 4, .experts = 4, .ratios = {0, 4}});
@@ -98,6 +99,28 @@ TEST(ModelBenchToolTest, WrongStepsAreSaid) {
               AllOf(HasSubstr("WRONG"), HasSubstr("no room")));
   log["samples"][0]["ok"] = true;
   EXPECT_TRUE(is_model_log_correct(log));
+}
+
+// One context: the batch is along the axis. A single point is no plot.
+TEST(ModelBenchToolTest, PlotsWhatThereIsMoreThanOneOf) {
+  json log = {{"model", {{"name", "m"}, {"config", "c"}}},
+              {"ranks", {{"count", 1}, {"scheme", ""}}},
+              {"device", {{"name", "a device"}}},
+              {"samples", json::array()}};
+  const auto add = [&](int batch, int context) {
+    log["samples"].push_back({{"phase", "decode"},
+                              {"batch", batch},
+                              {"context", context},
+                              {"floor_us", 100.0 * batch},
+                              {"samples_us", {200.0 * batch + context}},
+                              {"launches", 7}});
+  };
+  add(1, 8192);
+  EXPECT_THAT(model_report(log), Not(HasSubstr("<svg")));
+  add(64, 8192);
+  EXPECT_THAT(model_report(log), AllOf(HasSubstr("floor, context 8192"), HasSubstr("by batch")));
+  add(64, 1024);
+  EXPECT_THAT(model_report(log), AllOf(HasSubstr("floor, batch 64"), HasSubstr("by context")));
 }
 
 // Ranks that divide the heads have one batch together: half of its tokens are a GPU's.
