@@ -99,6 +99,19 @@ def model_steps(log):
     return f"{times} ms, {shares} % of the speed that the bytes allow"
 
 
+def model_served(log):
+    """Tokens of prompts and answers, by the requests that ended while it was measured."""
+    served = log["samples"][0]
+    tokens = served["requests"] * (served["input"] + served["output"])
+    return f"{tokens / served['seconds']:,.0f} total tokens/s a GPU"
+
+
+def latent_beside(log):
+    ours, theirs = ([s for s in pick(log["samples"], source=source, kind="dense", sequences=128)]
+                    for source in ("tilewright", "flash_mla"))
+    return f"{span(speedups(ours, theirs, problem))} times its speed"
+
+
 def decode_rates(log):
     rates = [s["bytes"] / median(s) * 1e-6 for kv in ("BF16", "F8_E4M3")
              for s in pick(log["samples"], model="llama-8b", batch=64, keys=16384, kv=kv)]
@@ -256,12 +269,18 @@ ROWS = [
      tokenizer_beside("encode", "tilewright.Tokenizer"), False),
     ("Tokenizer", "decoding", TOKENIZER, tokenizer_beside("decode", "tilewright"), False),
     ("Tokenizer", "random Unicode texts, ids and decoded text", TOKENIZER, tokenizer_equal, False),
-    ("DeepSeek-V4", "step of V4-Flash's first 22 layers on one GPU, context 8192, batch 1 / 64",
-     "2026-11-26-model-22-layers-h200-groups.json", model_steps, True),
+    ("DeepSeek-V4", "step of V4-Flash's first 22 layers on one GPU, context 1024, batch 1",
+     "2026-11-26-model-22-layers-h200-stack.json", model_steps, False),
+    ("DeepSeek-V4", "step of V4-Flash's first 22 layers on one GPU, context 8192, batch 2 / 4 / 8 / 64",
+     "2026-11-26-model-22-layers-h200-stack-batches.json", model_steps, True),
     ("DeepSeek-V4", "step of all V4-Flash on two GPUs, one stream, context 1024 / 8192",
-     "2026-11-26-model-tensor-2xh200-groups.json", model_steps, False),
-    ("DeepSeek-V4", "step of all V4-Flash on two GPUs, context 8192, batch 64 / 8 / 1 a GPU",
-     "2026-11-26-model-expert-2xh200-groups.json", model_steps, False),
+     "2026-11-26-model-tensor-2xh200-stack.json", model_steps, True),
+    ("DeepSeek-V4", "step of all V4-Flash on two GPUs, context 8192, batch 1 / 8 / 64 a GPU",
+     "2026-11-26-model-expert-2xh200-stack.json", model_steps, False),
+    ("DeepSeek-V4", "all V4-Flash on two GPUs, 32 sequences a GPU of 8192 tokens in and 1024 out, steady state",
+     "2026-11-26-serve-2xh200-stack.json", model_served, True),
+    ("DeepSeek-V3", "decoding over all keys of pages of 576, from 128 sequences, beside FlashMLA",
+     "2026-11-26-mla-dense-peers-h200.json", latent_beside, False),
 ]
 
 # What is compared with what: claim, result, where it is checked.
