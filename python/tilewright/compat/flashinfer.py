@@ -30,7 +30,6 @@ __all__ = [
     "BatchPrefillWithPagedKVCacheWrapper",
 ]
 
-MAX_HEAD_DIM = 256
 #: What plan() takes and needs nothing done for: hints, and types that the tensors have.
 _HINTS = frozenset(
     "q_data_type kv_data_type data_type o_data_type non_blocking fixed_split_size disable_split_kv "
@@ -113,10 +112,10 @@ class _Wrapper:
         shape: _Shape,
         mask: Mask,
     ) -> None:
-        if shape[1] > MAX_HEAD_DIM:
-            rule = f"up to {MAX_HEAD_DIM}: no kernel has wider heads"
+        if shape.width > MAX_HEAD_SIZE:
+            rule = f"up to {MAX_HEAD_SIZE}: no kernel has wider heads"
             fix = "use FlashInfer's wrapper"
-            refuse(f"{type(self).__name__}.plan", [reason("head_dim", shape[1], rule, fix)])
+            refuse(f"{type(self).__name__}.plan", [reason("head_dim", shape.width, rule, fix)])
         first, last = indptr.tolist(), last_page_len.tolist()
         counts = [end - begin for begin, end in zip(first, first[1:], strict=False)]
         lengths = [

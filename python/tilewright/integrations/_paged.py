@@ -305,7 +305,7 @@ class _Call:
         """Packed attention that reads the pages; False where no kernel does."""
         assert self.caches is not None
         (k, v), q = self.caches, self.q
-        if reasons_against(q.device, k.dtype, q.shape[1], *k.shape[2:], v.shape[3]):
+        if reasons_against(q.device, k.dtype, q.shape[1], k.shape[2], k.shape[3], v.shape[3]):
             return False
         done = ops.attention_paged(
             q,
