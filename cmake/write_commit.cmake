@@ -2,6 +2,7 @@
 # Writes FILE, with the commit of the tree: TILEWRIGHT_COMMIT of the environment if it is set, as it must be where the
 # tree is a copy whose repository does not know what was copied; else git's, with "-dirty" if anything that is built
 # differs; else "unknown".
+cmake_minimum_required(VERSION 3.25)
 set(commit "$ENV{TILEWRIGHT_COMMIT}")
 if(commit STREQUAL "")
   execute_process(COMMAND git -C ${SOURCE} rev-parse --show-prefix --short=12 HEAD

@@ -4,7 +4,7 @@
 #include "bench/ladder.h"
 #include "bench/step_timer.h"
 #include "model/checkpoint/step_work.h"
-#include "model/kernel_runner.h"
+#include "model/kernel_runner/make.h"
 #include "model/text/steady_load.h"
 #include "report/time_summary.h"
 #include "verify/device_facts.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "comm/communicator.h"
-#include "model/kernel_weights.h"
+#include "model/kernel_runner/weights.h"
 #include "model/model.h"
 #include "report/terminal.h"
 

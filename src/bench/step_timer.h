@@ -3,7 +3,7 @@
 
 #include "tilewright/graph.h"
 
-#include "model/kernel_step.h"
+#include "model/kernel_runner/step.h"
 #include "model/model.h"
 
 #include <cstdint>

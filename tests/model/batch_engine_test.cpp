@@ -2,7 +2,7 @@
 #include "model/text/batch_engine.h"
 
 #include "model/float64/reference_runner.h"
-#include "model/kernel_runner.h"
+#include "model/kernel_runner/make.h"
 #include "model/sequences.h"
 #include "model/text/generate.h"
 #include "tests/model/random_checkpoint.h"

@@ -1,8 +1,7 @@
 // The model through kernels on every device against the float64 runner with the same caches: a
 // small model with random weights, in which products keep the size of their operands.
-#include "model/kernel_runner.h"
-
 #include "model/float64/reference_runner.h"
+#include "model/kernel_runner/make.h"
 #include "model/text/generate.h"
 #include "tests/model/random_checkpoint.h"
 #include "tests/ops/operator_test.h"

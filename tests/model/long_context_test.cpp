@@ -11,7 +11,7 @@
 #include "formats/minifloat.h"
 #include "model/float64/attention64.h"
 #include "model/float64/layer64.h"
-#include "model/kernel_step.h"
+#include "model/kernel_runner/step.h"
 #include "tests/model/random_checkpoint.h"
 #include "tests/ops/operator_test.h"
 

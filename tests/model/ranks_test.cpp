@@ -5,7 +5,7 @@
 #include "model/checkpoint/make_checkpoint.h"
 #include "model/checkpoint/synthetic.h"
 #include "model/float64/reference_runner.h"
-#include "model/ranked_runner.h"
+#include "model/kernel_runner/ranked_runner.h"
 #include "model/text/generate.h"
 #include "tests/model/checkpoint/narrow.h"
 #include "tests/model/random_checkpoint.h"

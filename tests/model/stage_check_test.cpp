@@ -3,7 +3,7 @@
 #include "model/float64/stage_check.h"
 
 #include "formats/minifloat.h"
-#include "model/kernel_runner.h"
+#include "model/kernel_runner/make.h"
 #include "reference/model/hyper_connection.h"
 #include "reference/rotation/hadamard.h"
 #include "reference/rotation/rope.h"

@@ -6,7 +6,7 @@
 #include "comm/launcher.h"
 #include "comm/nccl.h"
 #include "comm/thread_group.h"
-#include "model/ranked_runner.h"
+#include "model/kernel_runner/ranked_runner.h"
 
 #include <algorithm>
 #include <chrono>

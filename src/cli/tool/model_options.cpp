@@ -7,7 +7,7 @@
 #include "model/checkpoint/memory.h"
 #include "model/checkpoint/synthetic.h"
 #include "model/float64/reference_runner.h"
-#include "model/kernel_runner.h"
+#include "model/kernel_runner/make.h"
 
 #include <algorithm>
 #include <chrono>

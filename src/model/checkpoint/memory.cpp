@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "formats/packed_matrix.h"
 #include "model/checkpoint/released.h"
-#include "model/kernel_memory.h"
+#include "model/kernel_runner/memory.h"
 #include "model/weight_source.h"
 
 #include <algorithm>

@@ -29,9 +29,9 @@ struct MemoryUse {
   std::int64_t total() const noexcept { return weights() + caches + step; }
 };
 
-/// Of the weights alone, as kernel_weights.h holds them.
+/// Of the weights alone, as kernel_runner/weights.h holds them.
 MemoryUse weight_memory(const MemoryRequest& request);
-/// Pages and compressors' states of StepShape::sequences, as kernel_memory.h holds them.
+/// Pages and compressors' states of StepShape::sequences, as kernel_runner/memory.h holds them.
 std::int64_t cache_memory(const StepShape& shape);
 /// `device` plans the operators; it may be one that was opened to plan alone.
 MemoryUse memory_use(const Device& device, const MemoryRequest& request);

@@ -8,7 +8,7 @@
 #include "tilewright/sparse_attention.h"
 
 #include "base/error.h"
-#include "model/kernel_memory.h"
+#include "model/kernel_runner/memory.h"
 #include "model/weight_source.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #include "tilewright/cache.h"
 
 #include "model/checkpoint/released.h"
-#include "model/kernel_memory.h"
+#include "model/kernel_runner/memory.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "model/float64/reference_runner.h"
-#include "model/kernel_runner.h"
+#include "model/kernel_runner/make.h"
 #include "model/text/batch_engine.h"
 
 #include <algorithm>

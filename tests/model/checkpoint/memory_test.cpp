@@ -4,7 +4,7 @@
 #include "model/checkpoint/make_checkpoint.h"
 #include "model/checkpoint/released.h"
 #include "model/checkpoint/synthetic.h"
-#include "model/kernel_memory.h"
+#include "model/kernel_runner/memory.h"
 #include "tests/ops/operator_test.h"
 
 #include <gmock/gmock.h>

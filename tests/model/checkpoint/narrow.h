@@ -3,7 +3,7 @@
 
 #include "model/checkpoint/make_checkpoint.h"
 #include "model/float64/reference_runner.h"
-#include "model/kernel_runner.h"
+#include "model/kernel_runner/make.h"
 #include "model/text/generate.h"
 
 #include <memory>

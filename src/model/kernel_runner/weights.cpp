@@ -1,4 +1,4 @@
-#include "model/kernel_weights.h"
+#include "model/kernel_runner/weights.h"
 
 #include "base/error.h"
 #include "formats/minifloat.h"

@@ -3,7 +3,7 @@
 
 #include "tilewright/sample.h"
 
-#include "model/kernel_step.h"
+#include "model/kernel_runner/step.h"
 
 #include <cstdint>
 #include <map>

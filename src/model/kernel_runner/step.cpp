@@ -1,5 +1,5 @@
-// The operators of a step and their memory; kernel_step_run.cpp enqueues them.
-#include "model/kernel_step.h"
+// The operators of a step and their memory; step_run.cpp enqueues them.
+#include "model/kernel_runner/step.h"
 
 #include "model/weight_source.h"
 

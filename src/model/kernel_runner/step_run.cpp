@@ -1,5 +1,5 @@
 // A step, operator after operator.
-#include "model/kernel_step.h"
+#include "model/kernel_runner/step.h"
 
 #include <cmath>
 

@@ -4,7 +4,7 @@
 #include "tilewright/device.h"
 
 #include "comm/communicator.h"
-#include "model/kernel_step.h"
+#include "model/kernel_runner/step.h"
 #include "model/model.h"
 
 #include <memory>

@@ -1,4 +1,4 @@
-#include "model/kernel_stages.h"
+#include "model/kernel_runner/stages.h"
 
 #include "base/error.h"
 #include "formats/index_page.h"

@@ -3,7 +3,7 @@
 
 #include "tilewright/tensor.h"
 
-#include "model/kernel_memory.h"
+#include "model/kernel_runner/memory.h"
 #include "model/model.h"
 #include "model/sequences.h"
 

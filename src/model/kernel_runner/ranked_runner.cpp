@@ -1,4 +1,4 @@
-#include "model/ranked_runner.h"
+#include "model/kernel_runner/ranked_runner.h"
 
 #include "comm/thread_group.h"
 

@@ -3,7 +3,7 @@
 
 #include "tilewright/device.h"
 
-#include "model/kernel_runner.h"
+#include "model/kernel_runner/make.h"
 
 #include <memory>
 #include <vector>

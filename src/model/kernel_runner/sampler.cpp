@@ -1,4 +1,4 @@
-#include "model/kernel_sampler.h"
+#include "model/kernel_runner/sampler.h"
 
 #include <cstring>
 #include <utility>

@@ -1,5 +1,5 @@
 // What the ranks of a step exchange. docs/06-deepseek-v4.md has the scheme and the order of sums.
-#include "model/kernel_step.h"
+#include "model/kernel_runner/step.h"
 
 namespace tilewright::model {
 

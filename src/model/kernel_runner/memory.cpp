@@ -1,4 +1,4 @@
-#include "model/kernel_memory.h"
+#include "model/kernel_runner/memory.h"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include "tilewright/compressor.h"
 #include "tilewright/indexer.h"
 
-#include "model/kernel_weights.h"
+#include "model/kernel_runner/weights.h"
 #include "model/model.h"
 
 #include <algorithm>

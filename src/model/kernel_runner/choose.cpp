@@ -1,5 +1,5 @@
 // CSA: which entries the tokens of a step look at.
-#include "model/kernel_step.h"
+#include "model/kernel_runner/step.h"
 
 namespace tilewright::model {
 

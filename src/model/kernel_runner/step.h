@@ -7,8 +7,8 @@
 
 #include "comm/communicator.h"
 #include "comm/peers/rank_sum.h"
-#include "model/kernel_memory.h"
-#include "model/kernel_stages.h"
+#include "model/kernel_runner/memory.h"
+#include "model/kernel_runner/stages.h"
 
 #include <cstdint>
 #include <functional>

@@ -1,20 +1,12 @@
-#include "model/kernel_runner.h"
-
-#include "tilewright/graph.h"
+#include "model/kernel_runner/runner.h"
 
 #include "base/error.h"
-#include "model/kernel_sampler.h"
-#include "model/sequences.h"
+#include "model/kernel_runner/make.h"
 
 #include <algorithm>
 #include <bit>
 #include <chrono>
-#include <cstring>
-#include <exception>
-#include <map>
 #include <numeric>
-#include <span>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -24,30 +16,6 @@ namespace {
 
 // Steps of so many sizes keep their operators; then all are made anew.
 constexpr std::size_t kMostSteps = 64;
-
-// Up to so many new tokens of each sequence: a step of decoding, which is recorded.
-constexpr std::int64_t kDecodeTokens = 2;
-
-// Steps whose launches are the same.
-struct StepKey {
-  StepTokens tokens;
-  std::int64_t longest = 0;  // new tokens of a sequence
-  bool is_draft = false;
-  DrawShape draw = {};  // none: no token is drawn
-  auto operator<=>(const StepKey&) const = default;
-};
-
-// Steps of similar sizes are filled up to one, so that few are recorded. A token that fills up has
-// the id -1, and belongs to no sequence.
-std::int64_t filled_up(std::int64_t count, std::int64_t most) {
-  constexpr std::int64_t kOf8 = 8, kOf32 = 64, kOf64 = 512, kOf128 = 1024;  // beyond those sizes
-  const std::int64_t step = count <= kOf8     ? 1
-                            : count <= kOf32  ? 8
-                            : count <= kOf64  ? 32
-                            : count <= kOf128 ? 64
-                                              : 128;
-  return std::min((count + step - 1) / step * step, most);
-}
 
 // Likewise of the most new tokens of a sequence: a bound.
 std::int64_t longest_filled_up(std::int64_t count) {
@@ -67,109 +35,32 @@ std::vector<float> join_columns(std::span<const float> values, std::int64_t part
   return joined;
 }
 
-class KernelRunner final : public Runner {
- public:
-  KernelRunner(const Device& device, std::shared_ptr<const Weights> weights,
-               const RunnerOptions& options, const KernelNumbers& numbers,
-               std::shared_ptr<comm::Communicator> comm)
-      : device_(device),
-        stream_(device),
-        weights_(std::move(weights)),
-        options_(options),
-        numbers_(numbers),
-        comm_(std::move(comm)),
-        share_(weights_->share()),
-        own_config_(rank_config(share_, weights_->config())),
-        model_(device, *weights_, options.on_load, options.has_draft),
-        sequences_(weights_->config(), options, divides_sequences() ? share_.world : 1) {
-    if (divides_head()) sum_ = comm::make_rank_sum(device, comm_, config().hidden);
-  }
-
-  const Config& config() const override { return weights_->config(); }
-  std::string description() const override;
-  RunnerLimits limits() const override { return sequences_.limits(); }
-  void start(std::int64_t num_sequences) override;
-  bool begin(std::int64_t sequence, std::int64_t tokens) override;
-  void end(std::int64_t sequence) override;
-  void take_back(std::int64_t sequence, std::int64_t tokens) override;
-  Logits run(std::span<const std::vector<std::int32_t>> tokens,
-             std::span<const std::int64_t> logit_rows) override;
-  Logits draft(std::span<const std::vector<std::int32_t>> next,
-               std::span<const std::int64_t> logit_rows) override;
-  bool can_draw() const override { return true; }
-  double waited_s() const override { return waited_s_; }
-  std::vector<std::int32_t> run_and_draw(std::span<const std::vector<std::int32_t>> tokens,
-                                         std::span<const DrawnRows> rows) override;
-  std::vector<std::int32_t> draft_and_draw(std::span<const std::vector<std::int32_t>> next,
-                                           std::span<const std::int64_t> rows) override;
-
- private:
-  bool divides_sequences() const {
-    return comm_ != nullptr && share_.scheme == Scheme::kExpertParallel;
-  }
-  bool divides_head() const { return comm_ != nullptr && share_.scheme == Scheme::kTensorParallel; }
-  std::int64_t logits_width() const {
-    return divides_head() ? config().vocab : model_.head.width();
-  }
-  std::size_t own_plan() const {
-    return divides_sequences() ? static_cast<std::size_t>(share_.rank) : 0;
-  }
-  std::vector<StepPlan> plan_ranks(const NewText& text, std::vector<std::int64_t>& done) const;
-  void assign_blocks(std::int64_t sequence);
-  template <class Step>
-  void for_each_step(const NewText& text, const Step& step);
-  template <class Call>
-  auto tell_of_failure(const Call& call);
-  Logits run_steps(const NewText& text);
-  std::vector<StepPlan> plan_draft(std::span<const std::vector<std::int32_t>> next,
-                                   std::span<const std::int64_t> rows,
-                                   std::vector<std::int32_t>& ids);
-  void run_draft(const std::vector<StepPlan>& plans, std::vector<std::int32_t> ids,
-                 const DrawShape& draw);
-  void synchronize();
-  StepKey key_of(const std::vector<StepPlan>& plans) const;
-  DrawShape draw_shape(const StepKey& key, const std::vector<StepPlan>& plans) const;
-  std::vector<DrawnRow> drawn_rows(const StepPlan& plan, std::span<const DrawnRows> rows) const;
-  std::vector<std::int32_t> drawn_ids(const DrawShape& draw, const std::vector<StepPlan>& plans);
-  void run_step(const std::vector<StepPlan>& plans, StepKey key);
-  void launch_step(const StepKey& key, const StepContext& context);
-  void run_head(const StepPlan& plan);
-  std::span<const float> logits(const std::vector<StepPlan>& plans);
-  std::vector<double> head_rows(std::span<const float> values) const;
-  void emit_logits(const NewTokens& owner, std::int64_t row, std::span<const double> values) const;
-  const KernelStep& step_for(const StepTokens& tokens);
-  const ProjectionRun& head_for(std::int64_t rows);
-  void* workspace(std::size_t bytes);
-
-  Device device_;
-  Stream stream_;
-  std::shared_ptr<const Weights> weights_;
-  RunnerOptions options_;
-  KernelNumbers numbers_;
-  std::shared_ptr<comm::Communicator> comm_;  // null: no other ranks
-  std::unique_ptr<comm::RankSum> sum_;        // null: sums as comm_ makes them
-  Share share_;
-  Config own_config_;  // of this rank's part
-  ModelArrays model_;
-  Sequences sequences_;
-  std::unique_ptr<KernelMemory> memory_;
-  std::unique_ptr<Activations> at_;
-  std::unique_ptr<Bf16Array> head_input_;
-  std::unique_ptr<FloatArray> logits_, gathered_logits_;
-  std::vector<float> host_logits_, joined_logits_;
-  std::unique_ptr<KernelSampler> sampler_;
-  std::unique_ptr<ByteArray> workspace_;
-  std::vector<std::unique_ptr<ByteArray>> old_workspaces_;  // that graphs still use
-  std::map<StepTokens, KernelStep> steps_;
-  // Steps of few tokens a sequence: all launches as one. Empty: run once, not yet kept.
-  std::map<StepKey, std::optional<Graph>> graphs_;
-  std::optional<std::vector<StepPlan>> last_;    // the only step of the last run()
-  std::map<std::int64_t, ProjectionRun> heads_;  // by rows
-  double waited_s_ = 0;
-};
-
 const char* name_of(KvFormat format) {
   return to_string(to_cache_format(format));
+}
+
+}  // namespace
+
+std::int64_t filled_up(std::int64_t count, std::int64_t most) {
+  constexpr std::int64_t kOf8 = 8, kOf32 = 64, kOf64 = 512, kOf128 = 1024;  // beyond those sizes
+  const std::int64_t step = count <= kOf8     ? 1
+                            : count <= kOf32  ? 8
+                            : count <= kOf64  ? 32
+                            : count <= kOf128 ? 64
+                                              : 128;
+  return std::min((count + step - 1) / step * step, most);
+}
+
+std::vector<std::int64_t> first_rows(std::span<const std::int64_t> logit_rows) {
+  std::vector<std::int64_t> first(logit_rows.size(), 0);
+  std::exclusive_scan(logit_rows.begin(), logit_rows.end(), first.begin(), std::int64_t{0});
+  return first;
+}
+
+const NewTokens& owner_of(const StepPlan& plan, std::int64_t row) {
+  return *std::ranges::find_if(plan.tokens, [&](const NewTokens& t) {
+    return row >= t.first_row && row < t.first_row + t.count;
+  });
 }
 
 std::string KernelRunner::description() const {
@@ -395,18 +286,6 @@ void KernelRunner::emit_logits(const NewTokens& owner, std::int64_t row,
                 .values = values});
 }
 
-// Other ranks hear of what `call` throws.
-template <class Call>
-auto KernelRunner::tell_of_failure(const Call& call) {
-  if (comm_ == nullptr) return call();
-  try {
-    return call();
-  } catch (const std::exception& error) {
-    comm_->tell_failure(error.what());
-    throw;
-  }
-}
-
 Logits KernelRunner::run(std::span<const std::vector<std::int32_t>> tokens,
                          std::span<const std::int64_t> logit_rows) {
   require(!stage_sink() || !divides_sequences(), ErrorKind::kUnsupported,
@@ -414,40 +293,6 @@ Logits KernelRunner::run(std::span<const std::vector<std::int32_t>> tokens,
           "parallel ones");
   sequences_.check_run(tokens, logit_rows);
   return tell_of_failure([&] { return run_steps({tokens, logit_rows}); });
-}
-
-// step(plans): of so many tokens as there is room for, one after the other.
-template <class Step>
-void KernelRunner::for_each_step(const NewText& text, const Step& step) {
-  std::vector<std::int64_t> done(text.tokens.size(), 0);
-  std::int64_t steps = 0;
-  const auto is_done = [&] {
-    for (std::size_t s = 0; s < text.tokens.size(); ++s)
-      if (done[s] < std::ssize(text.tokens[s])) return false;
-    return true;
-  };
-  while (!is_done()) {
-    const std::vector<StepPlan> plans = plan_ranks(text, done);
-    synchronize();  // no kernel reads the inputs of the last step any more
-    last_.reset();
-    step(plans);
-    if (++steps == 1) last_ = plans;
-  }
-  if (steps > 1) last_.reset();
-  sequences_.append(text.tokens);
-}
-
-// Where the rows of each sequence begin in a result: behind those of the ones before.
-std::vector<std::int64_t> first_rows(std::span<const std::int64_t> logit_rows) {
-  std::vector<std::int64_t> first(logit_rows.size(), 0);
-  std::exclusive_scan(logit_rows.begin(), logit_rows.end(), first.begin(), std::int64_t{0});
-  return first;
-}
-
-const NewTokens& owner_of(const StepPlan& plan, std::int64_t row) {
-  return *std::ranges::find_if(plan.tokens, [&](const NewTokens& t) {
-    return row >= t.first_row && row < t.first_row + t.count;
-  });
 }
 
 Logits KernelRunner::run_steps(const NewText& text) {
@@ -475,150 +320,6 @@ Logits KernelRunner::run_steps(const NewText& text) {
   return result;
 }
 
-// Rows that draw, filled up; none if no rank draws.
-DrawShape KernelRunner::draw_shape(const StepKey& key, const std::vector<StepPlan>& plans) const {
-  DrawShape shape;
-  std::int64_t all = 0;
-  for (std::size_t rank = 0; rank < plans.size(); ++rank) {
-    const std::int64_t tokens = divides_sequences() ? key.tokens.of_ranks[rank] : key.tokens.own;
-    const std::int64_t rows = plans[rank].num_logit_rows();
-    shape.push_back({.tokens = tokens, .rows = filled_up(rows, tokens)});
-    all += rows;
-  }
-  return all > 0 ? shape : DrawShape{};
-}
-
-std::vector<DrawnRow> KernelRunner::drawn_rows(const StepPlan& plan,
-                                               std::span<const DrawnRows> rows) const {
-  std::vector<DrawnRow> drawn;
-  for (const std::int64_t row : plan.logit_rows) {
-    const NewTokens& owner = owner_of(plan, row);
-    drawn.push_back({.row = row,
-                     .position = owner.start + row - owner.first_row + 1,
-                     .how = rows[static_cast<std::size_t>(owner.sequence)]});
-  }
-  return drawn;
-}
-
-// In the order of the plans' rows.
-std::vector<std::int32_t> KernelRunner::drawn_ids(const DrawShape& draw,
-                                                  const std::vector<StepPlan>& plans) {
-  if (draw.empty()) return {};
-  std::vector<std::vector<std::int64_t>> rows;
-  for (const StepPlan& plan : plans) rows.push_back(plan.logit_rows);
-  synchronize();
-  return sampler_->ids(draw, rows);
-}
-
-std::vector<std::int32_t> KernelRunner::run_and_draw(
-    std::span<const std::vector<std::int32_t>> tokens, std::span<const DrawnRows> rows) {
-  std::vector<std::int64_t> counts;
-  for (const DrawnRows& of_sequence : rows) {
-    require(of_sequence.rows <= kDecodeTokens, ErrorKind::kInvalidArgument,
-            "model: draws after {} tokens of a sequence; expected at most {} in a run",
-            of_sequence.rows, kDecodeTokens);
-    counts.push_back(of_sequence.rows);
-  }
-  sequences_.check_run(tokens, counts);
-  std::vector<std::int64_t> next_row = first_rows(counts);
-  std::vector<std::int32_t> result(
-      static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0})));
-  return tell_of_failure([&] {
-    for_each_step({tokens, counts}, [&](const std::vector<StepPlan>& plans) {
-      StepKey key = key_of(plans);
-      key.draw = draw_shape(key, plans);
-      if (!key.draw.empty()) sampler_->upload(key.draw, drawn_rows(plans[own_plan()], rows));
-      run_step(plans, key);
-      const std::vector<std::int32_t> ids = drawn_ids(key.draw, plans);
-      auto next = ids.begin();
-      for (const StepPlan& plan : plans)
-        for (const std::int64_t row : plan.logit_rows)
-          result[static_cast<std::size_t>(
-              next_row[static_cast<std::size_t>(owner_of(plan, row).sequence)]++)] = *next++;
-    });
-    return result;
-  });
-}
-
-// The last step again, of the tokens that stayed, with the rows that are wanted; ids: what follows
-// each token of this rank's.
-std::vector<StepPlan> KernelRunner::plan_draft(std::span<const std::vector<std::int32_t>> next,
-                                               std::span<const std::int64_t> rows,
-                                               std::vector<std::int32_t>& ids) {
-  sequences_.check_draft(next, rows);
-  require(last_.has_value(), ErrorKind::kInvalidArgument,
-          "model: draft() after a run() of several steps; expected at most {} tokens in that",
-          at_->positions.count());
-  std::vector<StepPlan> plans = *last_;
-  for (std::size_t rank = 0; rank < plans.size(); ++rank) {
-    StepPlan& plan = plans[rank];
-    plan.logit_rows.clear();
-    const bool is_own = rank == own_plan();
-    if (is_own) ids.assign(static_cast<std::size_t>(plan.count), -1);
-    for (const NewTokens& owner : plan.tokens) {
-      const auto& list = next[static_cast<std::size_t>(owner.sequence)];
-      const std::int64_t count = std::ssize(list);
-      for (std::int64_t k = 0; k < count; ++k) {
-        const std::int64_t row = owner.first_row + k;
-        if (is_own && owner.start + k > 0)
-          ids[static_cast<std::size_t>(row)] = list[static_cast<std::size_t>(k)];
-        if (k >= count - rows[static_cast<std::size_t>(owner.sequence)])
-          plan.logit_rows.push_back(row);
-      }
-    }
-  }
-  return plans;
-}
-
-void KernelRunner::run_draft(const std::vector<StepPlan>& plans, std::vector<std::int32_t> ids,
-                             const DrawShape& draw) {
-  StepKey key = key_of(plans);
-  key.is_draft = true;
-  key.draw = draw;
-  ids.resize(static_cast<std::size_t>(key.tokens.own), -1);
-  at_->draft_ids.buffer().upload(std::as_bytes(std::span(ids)));
-  launch_step(key, {.model = model_,
-                    .memory = *memory_,
-                    .at = *at_,
-                    .longest = key.longest,
-                    .stream = stream_.handle()});
-}
-
-Logits KernelRunner::draft(std::span<const std::vector<std::int32_t>> next,
-                           std::span<const std::int64_t> logit_rows) {
-  if (!options_.has_draft) return Runner::draft(next, logit_rows);
-  std::vector<std::int32_t> ids;
-  const std::vector<StepPlan> plans = plan_draft(next, logit_rows, ids);
-  std::vector<double> values = tell_of_failure([&] {
-    synchronize();
-    run_draft(plans, std::move(ids), {});
-    return head_rows(logits(plans));
-  });
-  sequences_.append_drafted(next);
-  return {.vocab = config().vocab, .values = std::move(values)};
-}
-
-std::vector<std::int32_t> KernelRunner::draft_and_draw(
-    std::span<const std::vector<std::int32_t>> next, std::span<const std::int64_t> rows) {
-  if (!options_.has_draft) return Runner::draft_and_draw(next, rows);
-  for (const std::int64_t of_sequence : rows)
-    require(of_sequence <= kDecodeTokens, ErrorKind::kInvalidArgument,
-            "model: draws after {} drafts of a sequence; expected at most {} in a call",
-            of_sequence, kDecodeTokens);
-  std::vector<std::int32_t> ids;
-  const std::vector<StepPlan> plans = plan_draft(next, rows, ids);
-  const std::vector<DrawnRows> greedy(next.size());
-  std::vector<std::int32_t> drawn = tell_of_failure([&] {
-    synchronize();
-    const DrawShape draw = draw_shape(key_of(plans), plans);
-    if (!draw.empty()) sampler_->upload(draw, drawn_rows(plans[own_plan()], greedy));
-    run_draft(plans, std::move(ids), draw);
-    return drawn_ids(draw, plans);
-  });
-  sequences_.append_drafted(next);
-  return drawn;
-}
-
 // Of each row the logits, without what the head has been filled up with.
 std::vector<double> KernelRunner::head_rows(std::span<const float> values) const {
   std::vector<double> rows;
@@ -627,8 +328,6 @@ std::vector<double> KernelRunner::head_rows(std::span<const float> values) const
     rows.insert(rows.end(), first, first + config().vocab);
   return rows;
 }
-
-}  // namespace
 
 std::unique_ptr<Runner> make_kernel_runner(const Device& device,
                                            std::shared_ptr<const Weights> weights,
