@@ -1353,6 +1353,72 @@ TW_API void tw_rms_norm_destroy(tw_rms_norm* norm);
 TW_API tw_status tw_rms_norm_run(const tw_rms_norm* norm, const tw_rms_norm_arguments* arguments);
 
 /* ----------------------------------------------------------------------------------------------
+ * Sampling
+ */
+
+typedef struct tw_sample_problem {
+  size_t struct_bytes;
+  int64_t rows, vocab;
+  int32_t logits_dtype; /* TW_F32 or TW_BF16; default TW_F32 */
+  int32_t reserved;
+  int64_t parts; /* arrays that divide the vocabulary; default 1 */
+  int64_t row_stride; /* elements; 0: vocab / parts, rounded up to a multiple of 4 */
+  int64_t part_stride; /* elements; 0: rows * row_stride */
+} tw_sample_problem;
+
+/* Device addresses. Where one is NULL all rows have the default. */
+typedef struct tw_sample_arguments {
+  size_t struct_bytes;
+  const void* logits; /* [parts, rows, vocab / parts] */
+  const float* temperature; /* [rows]; 0: the token with the largest logit. Default 0 */
+  const int32_t* top_k; /* [rows]; 0: all. Default 0 */
+  const float* top_p; /* [rows]; above 0. Default 1 */
+  const float* min_p; /* [rows]; at most 1. Default 0 */
+  const uint64_t* seeds; /* [rows, 2]. Default 0 */
+  const int32_t* positions; /* [rows]; below 0: the row takes no part. Default 0 */
+  int32_t* ids; /* [rows] */
+  float* log_probs; /* [rows]; NULL: not wanted */
+  void* stream; /* CUstream; NULL: the default stream */
+} tw_sample_arguments;
+
+/* The next tokens of rows of logits. */
+typedef struct tw_sample tw_sample;
+TW_API tw_status tw_sample_create(const tw_device* device, const tw_sample_problem* problem,
+                                  tw_sample** sample);
+TW_API tw_status tw_sample_plan(const tw_device* device, const tw_sample_problem* problem,
+                                tw_plan** plan);
+TW_API void tw_sample_destroy(tw_sample* sample);
+TW_API const char* tw_sample_plan_text(const tw_sample* sample);
+TW_API const char* tw_sample_kernel(const tw_sample* sample);
+TW_API tw_status tw_sample_run(const tw_sample* sample, const tw_sample_arguments* arguments);
+
+typedef struct tw_gather_rows_problem {
+  size_t struct_bytes;
+  int64_t rows, x_rows;
+  int64_t cols; /* a multiple of 8 */
+} tw_gather_rows_problem;
+
+typedef struct tw_gather_rows_arguments {
+  size_t struct_bytes;
+  const void* x; /* bf16 [x_rows, cols] */
+  const int32_t* index; /* [rows] */
+  void* out; /* bf16 [rows, cols] */
+  void* stream; /* CUstream; NULL: the default stream */
+} tw_gather_rows_arguments;
+
+/* Rows of a matrix that a list chooses; zeros for an index outside of it. */
+typedef struct tw_gather_rows tw_gather_rows;
+TW_API tw_status tw_gather_rows_create(const tw_device* device,
+                                       const tw_gather_rows_problem* problem,
+                                       tw_gather_rows** gather);
+TW_API tw_status tw_gather_rows_plan(const tw_device* device, const tw_gather_rows_problem* problem,
+                                     tw_plan** plan);
+TW_API void tw_gather_rows_destroy(tw_gather_rows* gather);
+TW_API const char* tw_gather_rows_plan_text(const tw_gather_rows* gather);
+TW_API tw_status tw_gather_rows_run(const tw_gather_rows* gather,
+                                    const tw_gather_rows_arguments* arguments);
+
+/* ----------------------------------------------------------------------------------------------
  * Layouts
  */
 /* The result of an operation of the algebra (`tilewright layout eval --help` lists them), "eval"
@@ -2008,6 +2074,34 @@ static inline void tw_rms_norm_arguments_init(tw_rms_norm_arguments* given) {
   if (given == NULL) return;
   given->struct_bytes = sizeof *given;
   tw_rms_norm_arguments_set_defaults(given);
+}
+
+TW_API void tw_sample_problem_set_defaults(tw_sample_problem* given);
+static inline void tw_sample_problem_init(tw_sample_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_sample_problem_set_defaults(given);
+}
+
+TW_API void tw_sample_arguments_set_defaults(tw_sample_arguments* given);
+static inline void tw_sample_arguments_init(tw_sample_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_sample_arguments_set_defaults(given);
+}
+
+TW_API void tw_gather_rows_problem_set_defaults(tw_gather_rows_problem* given);
+static inline void tw_gather_rows_problem_init(tw_gather_rows_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_gather_rows_problem_set_defaults(given);
+}
+
+TW_API void tw_gather_rows_arguments_set_defaults(tw_gather_rows_arguments* given);
+static inline void tw_gather_rows_arguments_init(tw_gather_rows_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_gather_rows_arguments_set_defaults(given);
 }
 
 TW_API void tw_chat_message_set_defaults(tw_chat_message* given);

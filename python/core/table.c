@@ -31,7 +31,8 @@ static const Word kWords23[] = {{"write", 0}, {"window", 1}, {"entries", 2}, {NU
 static const Word kWords24[] = {{"csa", 0}, {"hca", 1}, {"index_fp8", 2}, {"index_mxfp4", 3}, {NULL, 0}};
 static const Word kWords25[] = {{"mxfp4", 2}, {"fp8", 1}, {NULL, 0}};
 static const Word kWords26[] = {{"fp8", 1}, {"mxfp4", 2}, {NULL, 0}};
-static const Word kWords27[] = {{"user", 0}, {"system", 1}, {"assistant", 2}, {NULL, 0}};
+static const Word kWords27[] = {{"f32", 2}, {"bf16", 0}, {NULL, 0}};
+static const Word kWords28[] = {{"user", 0}, {"system", 1}, {"assistant", 2}, {NULL, 0}};
 
 static void init_tw_reason(void* given) { tw_reason_init(given); }
 static const Member kMembers_tw_reason[] = {
@@ -1072,9 +1073,64 @@ static const Struct kStruct_tw_rms_norm_arguments = {
   "RmsNormArguments", sizeof(tw_rms_norm_arguments), init_tw_rms_norm_arguments, kMembers_tw_rms_norm_arguments,
   COUNT(kMembers_tw_rms_norm_arguments), names_tw_rms_norm_arguments, &defaults_tw_rms_norm_arguments};
 
+static void init_tw_sample_problem(void* given) { tw_sample_problem_init(given); }
+static const Member kMembers_tw_sample_problem[] = {
+  {"rows", KIND_I64, offsetof(tw_sample_problem, rows)},
+  {"vocab", KIND_I64, offsetof(tw_sample_problem, vocab)},
+  {"logits_dtype", KIND_WORD, offsetof(tw_sample_problem, logits_dtype), .words = kWords27},
+  {"parts", KIND_I64, offsetof(tw_sample_problem, parts)},
+  {"row_stride", KIND_I64, offsetof(tw_sample_problem, row_stride)},
+  {"part_stride", KIND_I64, offsetof(tw_sample_problem, part_stride)}};
+static PyObject* names_tw_sample_problem[COUNT(kMembers_tw_sample_problem)];
+static tw_sample_problem defaults_tw_sample_problem;
+static const Struct kStruct_tw_sample_problem = {
+  "SampleProblem", sizeof(tw_sample_problem), init_tw_sample_problem, kMembers_tw_sample_problem,
+  COUNT(kMembers_tw_sample_problem), names_tw_sample_problem, &defaults_tw_sample_problem};
+
+static void init_tw_sample_arguments(void* given) { tw_sample_arguments_init(given); }
+static const Member kMembers_tw_sample_arguments[] = {
+  {"logits", KIND_INPUT, offsetof(tw_sample_arguments, logits)},
+  {"temperature", KIND_INPUT, offsetof(tw_sample_arguments, temperature), .element = ELEMENT_F32},
+  {"top_k", KIND_INPUT, offsetof(tw_sample_arguments, top_k), .element = ELEMENT_I32},
+  {"top_p", KIND_INPUT, offsetof(tw_sample_arguments, top_p), .element = ELEMENT_F32},
+  {"min_p", KIND_INPUT, offsetof(tw_sample_arguments, min_p), .element = ELEMENT_F32},
+  {"seeds", KIND_INPUT, offsetof(tw_sample_arguments, seeds)},
+  {"positions", KIND_INPUT, offsetof(tw_sample_arguments, positions), .element = ELEMENT_I32},
+  {"ids", KIND_OUTPUT, offsetof(tw_sample_arguments, ids), .element = ELEMENT_I32},
+  {"log_probs", KIND_OUTPUT, offsetof(tw_sample_arguments, log_probs), .element = ELEMENT_F32},
+  {"stream", KIND_STREAM, offsetof(tw_sample_arguments, stream)}};
+static PyObject* names_tw_sample_arguments[COUNT(kMembers_tw_sample_arguments)];
+static tw_sample_arguments defaults_tw_sample_arguments;
+static const Struct kStruct_tw_sample_arguments = {
+  "SampleArguments", sizeof(tw_sample_arguments), init_tw_sample_arguments, kMembers_tw_sample_arguments,
+  COUNT(kMembers_tw_sample_arguments), names_tw_sample_arguments, &defaults_tw_sample_arguments};
+
+static void init_tw_gather_rows_problem(void* given) { tw_gather_rows_problem_init(given); }
+static const Member kMembers_tw_gather_rows_problem[] = {
+  {"rows", KIND_I64, offsetof(tw_gather_rows_problem, rows)},
+  {"x_rows", KIND_I64, offsetof(tw_gather_rows_problem, x_rows)},
+  {"cols", KIND_I64, offsetof(tw_gather_rows_problem, cols)}};
+static PyObject* names_tw_gather_rows_problem[COUNT(kMembers_tw_gather_rows_problem)];
+static tw_gather_rows_problem defaults_tw_gather_rows_problem;
+static const Struct kStruct_tw_gather_rows_problem = {
+  "GatherRowsProblem", sizeof(tw_gather_rows_problem), init_tw_gather_rows_problem, kMembers_tw_gather_rows_problem,
+  COUNT(kMembers_tw_gather_rows_problem), names_tw_gather_rows_problem, &defaults_tw_gather_rows_problem};
+
+static void init_tw_gather_rows_arguments(void* given) { tw_gather_rows_arguments_init(given); }
+static const Member kMembers_tw_gather_rows_arguments[] = {
+  {"x", KIND_INPUT, offsetof(tw_gather_rows_arguments, x)},
+  {"index", KIND_INPUT, offsetof(tw_gather_rows_arguments, index), .element = ELEMENT_I32},
+  {"out", KIND_OUTPUT, offsetof(tw_gather_rows_arguments, out)},
+  {"stream", KIND_STREAM, offsetof(tw_gather_rows_arguments, stream)}};
+static PyObject* names_tw_gather_rows_arguments[COUNT(kMembers_tw_gather_rows_arguments)];
+static tw_gather_rows_arguments defaults_tw_gather_rows_arguments;
+static const Struct kStruct_tw_gather_rows_arguments = {
+  "GatherRowsArguments", sizeof(tw_gather_rows_arguments), init_tw_gather_rows_arguments, kMembers_tw_gather_rows_arguments,
+  COUNT(kMembers_tw_gather_rows_arguments), names_tw_gather_rows_arguments, &defaults_tw_gather_rows_arguments};
+
 static void init_tw_chat_message(void* given) { tw_chat_message_init(given); }
 static const Member kMembers_tw_chat_message[] = {
-  {"role", KIND_WORD, offsetof(tw_chat_message, role), .words = kWords27},
+  {"role", KIND_WORD, offsetof(tw_chat_message, role), .words = kWords28},
   {"content", KIND_TEXT, offsetof(tw_chat_message, content)},
   {"reasoning", KIND_TEXT, offsetof(tw_chat_message, reasoning)}};
 static PyObject* names_tw_chat_message[COUNT(kMembers_tw_chat_message)];
@@ -2220,6 +2276,90 @@ static const Call kCalls_tw_rms_norm[] = {
     "  stream: None: PyTorch's current stream, else the default one",
    &kStruct_tw_rms_norm_arguments, run_tw_rms_norm}};
 
+static tw_status create_tw_sample(const void* given, const void* problem, void** handle) {
+  return tw_sample_create(given, problem, (tw_sample**)handle);
+}
+static void destroy_tw_sample(void* handle) { tw_sample_destroy(handle); }
+typedef struct inputs_tw_sample {
+  tw_sample_problem problem;
+} inputs_tw_sample;
+static void init_inputs_tw_sample(void* given) { inputs_tw_sample* in = given; tw_sample_problem_init(&in->problem); }
+static const Member kMembers_inputs_tw_sample[] = {
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_sample, problem), .inner = &kStruct_tw_sample_problem}};
+static PyObject* names_inputs_tw_sample[COUNT(kMembers_inputs_tw_sample)];
+static inputs_tw_sample defaults_inputs_tw_sample;
+static const Struct kStruct_inputs_tw_sample = {
+  "SampleInputs", sizeof(inputs_tw_sample), init_inputs_tw_sample, kMembers_inputs_tw_sample,
+  COUNT(kMembers_inputs_tw_sample), names_inputs_tw_sample, &defaults_inputs_tw_sample};
+static tw_status plan_tw_sample(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_sample* const in = inputs;
+  return tw_sample_plan(device, &in->problem, plan);
+}
+static const char* plan_text_tw_sample(const void* handle) {
+  return tw_sample_plan_text(handle);
+}
+static const char* kernel_tw_sample(const void* handle) {
+  return tw_sample_kernel(handle);
+}
+static const Query kQueries_tw_sample[] = {
+  {"plan_text", "", .text = plan_text_tw_sample},
+  {"kernel", "", .text = kernel_tw_sample}};
+static tw_status run_tw_sample(const void* handle, const void* arguments) {
+  return tw_sample_run(handle, arguments);
+}
+static const Call kCalls_tw_sample[] = {
+  {"run", "Sample.run", "run($self, /, *, logits=None, temperature=None, top_k=None, top_p=None, min_p=None, seeds=None, positions=None, ids=None, log_probs=None, stream=None)\n"
+    "--\n"
+    "\n"
+    "  logits: tensor; [parts, rows, vocab / parts]\n"
+    "  temperature: float32 tensor; [rows]; 0: the token with the largest logit. Default 0\n"
+    "  top_k: int32 tensor; [rows]; 0: all. Default 0\n"
+    "  top_p: float32 tensor; [rows]; above 0. Default 1\n"
+    "  min_p: float32 tensor; [rows]; at most 1. Default 0\n"
+    "  seeds: tensor; [rows, 2]. Default 0\n"
+    "  positions: int32 tensor; [rows]; below 0: the row takes no part. Default 0\n"
+    "  ids: int32 tensor, written; [rows]\n"
+    "  log_probs: float32 tensor, written; [rows]; None: not wanted\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_sample_arguments, run_tw_sample}};
+
+static tw_status create_tw_gather_rows(const void* given, const void* problem, void** handle) {
+  return tw_gather_rows_create(given, problem, (tw_gather_rows**)handle);
+}
+static void destroy_tw_gather_rows(void* handle) { tw_gather_rows_destroy(handle); }
+typedef struct inputs_tw_gather_rows {
+  tw_gather_rows_problem problem;
+} inputs_tw_gather_rows;
+static void init_inputs_tw_gather_rows(void* given) { inputs_tw_gather_rows* in = given; tw_gather_rows_problem_init(&in->problem); }
+static const Member kMembers_inputs_tw_gather_rows[] = {
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_gather_rows, problem), .inner = &kStruct_tw_gather_rows_problem}};
+static PyObject* names_inputs_tw_gather_rows[COUNT(kMembers_inputs_tw_gather_rows)];
+static inputs_tw_gather_rows defaults_inputs_tw_gather_rows;
+static const Struct kStruct_inputs_tw_gather_rows = {
+  "GatherRowsInputs", sizeof(inputs_tw_gather_rows), init_inputs_tw_gather_rows, kMembers_inputs_tw_gather_rows,
+  COUNT(kMembers_inputs_tw_gather_rows), names_inputs_tw_gather_rows, &defaults_inputs_tw_gather_rows};
+static tw_status plan_tw_gather_rows(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_gather_rows* const in = inputs;
+  return tw_gather_rows_plan(device, &in->problem, plan);
+}
+static const char* plan_text_tw_gather_rows(const void* handle) {
+  return tw_gather_rows_plan_text(handle);
+}
+static const Query kQueries_tw_gather_rows[] = {
+  {"plan_text", "", .text = plan_text_tw_gather_rows}};
+static tw_status run_tw_gather_rows(const void* handle, const void* arguments) {
+  return tw_gather_rows_run(handle, arguments);
+}
+static const Call kCalls_tw_gather_rows[] = {
+  {"run", "GatherRows.run", "run($self, /, *, x=None, index=None, out=None, stream=None)\n"
+    "--\n"
+    "\n"
+    "  x: tensor; bf16 [x_rows, cols]\n"
+    "  index: int32 tensor; [rows]\n"
+    "  out: tensor, written; bf16 [rows, cols]\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_gather_rows_arguments, run_tw_gather_rows}};
+
 const Class kClasses[] = {
   {"LinearWeight",
     "LinearWeight(device, /, *, format='nvfp4', activations='bf16', n=0, k=0, values=None, scales=None, scale_dtype='f32', scale_order='plain', global_scale=0.0, is_global_scale_reciprocal=False, accepts_any_global_scale=False, up_values=None, up_scales=None, groups=1)\n"
@@ -2714,6 +2854,33 @@ const Class kClasses[] = {
     "Device", &kStruct_tw_rms_norm_problem, &kStruct_inputs_tw_rms_norm, plan_tw_rms_norm,
     create_tw_rms_norm, destroy_tw_rms_norm,
     NULL, 0, kRules_tw_rms_norm, COUNT(kRules_tw_rms_norm), kCalls_tw_rms_norm, COUNT(kCalls_tw_rms_norm)},
+  {"Sample",
+    "Sample(device, /, *, rows=0, vocab=0, logits_dtype='f32', parts=1, row_stride=0, part_stride=0)\n"
+    "--\n"
+    "\n"
+    "The next tokens of rows of logits.\n"
+    "\n"
+    "  rows\n"
+    "  vocab\n"
+    "  logits_dtype: 'f32', 'bf16'\n"
+    "  parts: arrays that divide the vocabulary\n"
+    "  row_stride: elements; 0: vocab / parts, rounded up to a multiple of 4\n"
+    "  part_stride: elements; 0: rows * row_stride",
+    "Device", &kStruct_tw_sample_problem, &kStruct_inputs_tw_sample, plan_tw_sample,
+    create_tw_sample, destroy_tw_sample,
+    kQueries_tw_sample, COUNT(kQueries_tw_sample), NULL, 0, kCalls_tw_sample, COUNT(kCalls_tw_sample)},
+  {"GatherRows",
+    "GatherRows(device, /, *, rows=0, x_rows=0, cols=0)\n"
+    "--\n"
+    "\n"
+    "Rows of a matrix that a list chooses; zeros for an index outside of it.\n"
+    "\n"
+    "  rows\n"
+    "  x_rows\n"
+    "  cols: a multiple of 8",
+    "Device", &kStruct_tw_gather_rows_problem, &kStruct_inputs_tw_gather_rows, plan_tw_gather_rows,
+    create_tw_gather_rows, destroy_tw_gather_rows,
+    kQueries_tw_gather_rows, COUNT(kQueries_tw_gather_rows), NULL, 0, kCalls_tw_gather_rows, COUNT(kCalls_tw_gather_rows)},
 };
 const int kNumClasses = COUNT(kClasses);
 
@@ -2775,6 +2942,10 @@ const Struct* const kStructs[] = {
   &kStruct_tw_hyper_embedding_arguments,
   &kStruct_tw_rms_norm_problem,
   &kStruct_tw_rms_norm_arguments,
+  &kStruct_tw_sample_problem,
+  &kStruct_tw_sample_arguments,
+  &kStruct_tw_gather_rows_problem,
+  &kStruct_tw_gather_rows_arguments,
   &kStruct_tw_chat_message,
   &kStruct_tw_llm_options,
   &kStruct_tw_llm_sampling,
@@ -2797,6 +2968,8 @@ const Struct* const kStructs[] = {
   &kStruct_inputs_tw_hyper_connection,
   &kStruct_inputs_tw_hyper_embedding,
   &kStruct_inputs_tw_rms_norm,
+  &kStruct_inputs_tw_sample,
+  &kStruct_inputs_tw_gather_rows,
 };
 const int kNumStructs = COUNT(kStructs);
 
@@ -2806,6 +2979,7 @@ _Static_assert(sizeof(tw_attention_merge_arguments) <= sizeof(AnyArguments), "ma
 _Static_assert(sizeof(tw_attention_prepare_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_block_scaled_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_compressor_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_gather_rows_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_hyper_connection_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_hyper_embedding_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_indexer_arguments) <= sizeof(AnyArguments), "make it larger");
@@ -2820,4 +2994,5 @@ _Static_assert(sizeof(tw_mask_lists_arguments) <= sizeof(AnyArguments), "make it
 _Static_assert(sizeof(tw_moe_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_quantize_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_rms_norm_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_sample_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_sparse_attention_arguments) <= sizeof(AnyArguments), "make it larger");

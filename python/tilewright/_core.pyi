@@ -1963,6 +1963,95 @@ class RmsNorm(Operator):
         """
         ...
 
+class Sample(Operator):
+    """The next tokens of rows of logits.
+
+      rows
+      vocab
+      logits_dtype: 'f32', 'bf16'
+      parts: arrays that divide the vocabulary
+      row_stride: elements; 0: vocab / parts, rounded up to a multiple of 4
+      part_stride: elements; 0: rows * row_stride
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        rows: int = 0,
+        vocab: int = 0,
+        logits_dtype: Literal["f32", "bf16"] | DType = 'f32',
+        parts: int = 1,
+        row_stride: int = 0,
+        part_stride: int = 0,
+    ) -> Self: ...
+    @property
+    def plan_text(self) -> str:
+        ...
+    @property
+    def kernel(self) -> str:
+        ...
+    def run(
+        self,
+        *,
+        logits: Tensor | None = None,
+        temperature: Tensor | None = None,
+        top_k: Tensor | None = None,
+        top_p: Tensor | None = None,
+        min_p: Tensor | None = None,
+        seeds: Tensor | None = None,
+        positions: Tensor | None = None,
+        ids: Tensor | None = None,
+        log_probs: Tensor | None = None,
+        stream: Stream | None = None,
+    ) -> None:
+        """logits: tensor; [parts, rows, vocab / parts]
+        temperature: float32 tensor; [rows]; 0: the token with the largest logit. Default 0
+        top_k: int32 tensor; [rows]; 0: all. Default 0
+        top_p: float32 tensor; [rows]; above 0. Default 1
+        min_p: float32 tensor; [rows]; at most 1. Default 0
+        seeds: tensor; [rows, 2]. Default 0
+        positions: int32 tensor; [rows]; below 0: the row takes no part. Default 0
+        ids: int32 tensor, written; [rows]
+        log_probs: float32 tensor, written; [rows]; None: not wanted
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+
+class GatherRows(Operator):
+    """Rows of a matrix that a list chooses; zeros for an index outside of it.
+
+      rows
+      x_rows
+      cols: a multiple of 8
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        rows: int = 0,
+        x_rows: int = 0,
+        cols: int = 0,
+    ) -> Self: ...
+    @property
+    def plan_text(self) -> str:
+        ...
+    def run(
+        self,
+        *,
+        x: Tensor | None = None,
+        index: Tensor | None = None,
+        out: Tensor | None = None,
+        stream: Stream | None = None,
+    ) -> None:
+        """x: tensor; bf16 [x_rows, cols]
+        index: int32 tensor; [rows]
+        out: tensor, written; bf16 [rows, cols]
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+
 __all__ = [
     "Device",
     "Buffer",
@@ -1993,4 +2082,6 @@ __all__ = [
     "HyperConnection",
     "HyperEmbedding",
     "RmsNorm",
+    "Sample",
+    "GatherRows",
 ]

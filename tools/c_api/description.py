@@ -31,7 +31,7 @@ import pathlib
 import re
 from dataclasses import dataclass, field
 
-FILES = ("device", "plan", "attention", "linear", "deepseek_v4", "layout", "formats", "tokenizer", "llm")
+FILES = ("device", "plan", "attention", "linear", "deepseek_v4", "sample", "layout", "formats", "tokenizer", "llm")
 FOLDER = pathlib.Path(__file__).resolve().parent
 # Generated sources: one file a family, of these sections. Others declare functions alone.
 FAMILIES = {"Plans": "plan", "Attention": "attention", "Preparing e4m3 operands of attention": "attention",
@@ -43,7 +43,7 @@ FAMILIES = {"Plans": "plan", "Attention": "attention", "Preparing e4m3 operands 
             "DeepSeek-V4: sparse attention over paged caches": "sparse_attention",
             "DeepSeek-V4: rows of caches, lists of them, compressors": "cache",
             "DeepSeek-V4: lightning indexer": "indexer", "DeepSeek-V4: hyper-connections": "hyper_connection",
-            "Tokenizer": "tokenizer", "Language models": "llm"}
+            "Sampling": "sample", "Tokenizer": "tokenizer", "Language models": "llm"}
 PLAIN = {"i32": ("int32_t", 4), "i64": ("int64_t", 8), "u64": ("uint64_t", 8), "f32": ("float", 4),
          "f64": ("double", 8), "size": ("size_t", 8), "flag": ("int32_t", 4), "reserved": ("int32_t", 4)}
 ENUM_KIND = re.compile(r"enum (?P<enum>\w+)(?:\((?P<only>[^)]*)\))?(?: as (?P<cpp>\w+))?$")

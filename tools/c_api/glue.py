@@ -9,7 +9,7 @@ HEADERS = {"plan": (), "attention": ("attention", "attention_merge", "attention_
            "sparse_attention": ("latent_attention", "mask_lists", "sparse_attention"),
            "cache": ("cache_writer", "compressor"),
            "indexer": ("indexer", "indexer_logits"), "hyper_connection": ("hyper_connection",),
-           "tokenizer": ("tokenizer",), "llm": ("llm",)}
+           "sample": ("sample",), "tokenizer": ("tokenizer",), "llm": ("llm",)}
 
 CONVERT_BEGIN = """// clang-format off
 // Made by tools/make_c_api.py from tools/c_api; edit that.

@@ -14,6 +14,7 @@ from ._mla import mla_decode
 from ._moe import Moe
 from ._paged import attention_paged
 from ._quantize import Quantized, quantize
+from ._sample import sample
 from ._sparse import sparse_attention
 from ._weights import Weight
 
@@ -31,6 +32,7 @@ __all__ = [
     "merge_attention",
     "mla_decode",
     "quantize",
+    "sample",
     "set_device",
     "sparse_attention",
 ]

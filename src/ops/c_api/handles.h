@@ -82,3 +82,11 @@ struct tw_hyper_embedding : tilewright::c_api::Made<tilewright::HyperEmbedding> 
 struct tw_rms_norm : tilewright::c_api::Made<tilewright::RmsNorm> {
   using Made::Made;
 };
+
+struct tw_sample : tilewright::c_api::Made<tilewright::Sample> {
+  using Made::Made;
+};
+
+struct tw_gather_rows : tilewright::c_api::Made<tilewright::GatherRows> {
+  using Made::Made;
+};

@@ -14,5 +14,6 @@
 #include "ops/c_api/convert/cache.h"
 #include "ops/c_api/convert/indexer.h"
 #include "ops/c_api/convert/hyper_connection.h"
+#include "ops/c_api/convert/sample.h"
 #include "ops/c_api/convert/tokenizer.h"
 #include "ops/c_api/convert/llm.h"
