@@ -63,6 +63,9 @@ struct Fp8Options {
 /// Query i of a sequence stands at key position i + kv_len - q_len (bottom-right alignment); causal
 /// and the window count from there. A row without a visible key gives out = 0, lse = -inf.
 ///
+/// Chunks (chunk > 0; chunked local attention, as Llama 4 has; on Hopper, operands of 16 bits): query
+/// i also sees key j only if (i + kv_len - q_len) / chunk and j / chunk are the same whole number.
+///
 /// Lengths on the device (has_q_lengths, has_kv_lengths): sequence b has q_lengths[b] queries and
 /// kv_lengths[b] keys, the first of those that there is room for; a length below 0 counts as 0, one
 /// beyond the room as all of it. Rows of out and lse behind them are not written.
@@ -116,6 +119,7 @@ struct AttentionProblem {
   std::int64_t num_pages = 0, max_pages = 0;           ///< in all, and of a sequence
   std::int64_t table_stride = 0;  ///< elements from sequence to sequence; 0: max_pages
   std::int64_t value_dim = 0;     ///< of v and out; 0: head_dim
+  std::int64_t chunk = 0;         ///< keys of a chunk; 0: all keys are one
 };
 
 /// Costs are estimates: from rates measured on an H200, for a B200 from counts. flops are those of

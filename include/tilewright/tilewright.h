@@ -245,6 +245,7 @@ typedef struct tw_attention_problem {
   int64_t num_pages, max_pages; /* in all, and of a sequence */
   int64_t table_stride; /* 0: max_pages */
   int64_t value_dim; /* of v and out; 0: head_dim */
+  int64_t chunk; /* keys of a chunk: a query sees those of its own alone; 0: all keys are one */
 } tw_attention_problem;
 
 /* Device addresses; NULL where the problem does not need it. */

@@ -132,7 +132,8 @@ static const Member kMembers_tw_attention_problem[] = {
   {"num_pages", KIND_I64, offsetof(tw_attention_problem, num_pages)},
   {"max_pages", KIND_I64, offsetof(tw_attention_problem, max_pages)},
   {"table_stride", KIND_I64, offsetof(tw_attention_problem, table_stride)},
-  {"value_dim", KIND_I64, offsetof(tw_attention_problem, value_dim)}};
+  {"value_dim", KIND_I64, offsetof(tw_attention_problem, value_dim)},
+  {"chunk", KIND_I64, offsetof(tw_attention_problem, chunk)}};
 static PyObject* names_tw_attention_problem[COUNT(kMembers_tw_attention_problem)];
 static tw_attention_problem defaults_tw_attention_problem;
 static const Struct kStruct_tw_attention_problem = {
@@ -2439,7 +2440,7 @@ const Class kClasses[] = {
     create_tw_moe_weights, destroy_tw_moe_weights,
     kQueries_tw_moe_weights, COUNT(kQueries_tw_moe_weights), NULL, 0, NULL, 0},
   {"Attention",
-    "Attention(device, /, *, dtype='bf16', batch=1, heads=1, kv_heads=1, q_len=0, kv_len=0, head_dim=0, scale=0.0, causal=False, window_left=-1, window_right=-1, softcap=0.0, has_sink=False, has_lse=False, is_packed=False, total_q=0, total_kv=0, q_strides=None, k_strides=None, v_strides=None, out_strides=None, kernel=None, out_dtype='absent', fp8=None, has_q_lengths=False, has_kv_lengths=False, page_size=0, num_pages=0, max_pages=0, table_stride=0, value_dim=0)\n"
+    "Attention(device, /, *, dtype='bf16', batch=1, heads=1, kv_heads=1, q_len=0, kv_len=0, head_dim=0, scale=0.0, causal=False, window_left=-1, window_right=-1, softcap=0.0, has_sink=False, has_lse=False, is_packed=False, total_q=0, total_kv=0, q_strides=None, k_strides=None, v_strides=None, out_strides=None, kernel=None, out_dtype='absent', fp8=None, has_q_lengths=False, has_kv_lengths=False, page_size=0, num_pages=0, max_pages=0, table_stride=0, value_dim=0, chunk=0)\n"
     "--\n"
     "\n"
     "Attention over whole sequences.\n"
@@ -2474,7 +2475,8 @@ const Class kClasses[] = {
     "  num_pages: in all, and of a sequence\n"
     "  max_pages: in all, and of a sequence\n"
     "  table_stride: 0: max_pages\n"
-    "  value_dim: of v and out; 0: head_dim",
+    "  value_dim: of v and out; 0: head_dim\n"
+    "  chunk: keys of a chunk: a query sees those of its own alone; 0: all keys are one",
     "Device", &kStruct_tw_attention_problem, &kStruct_inputs_tw_attention, plan_tw_attention,
     create_tw_attention, destroy_tw_attention,
     kQueries_tw_attention, COUNT(kQueries_tw_attention), kRules_tw_attention, COUNT(kRules_tw_attention), kCalls_tw_attention, COUNT(kCalls_tw_attention)},

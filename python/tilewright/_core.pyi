@@ -520,6 +520,7 @@ class Attention(Operator):
       max_pages: in all, and of a sequence
       table_stride: 0: max_pages
       value_dim: of v and out; 0: head_dim
+      chunk: keys of a chunk: a query sees those of its own alone; 0: all keys are one
     """
     def __new__(
         cls,
@@ -557,6 +558,7 @@ class Attention(Operator):
         max_pages: int = 0,
         table_stride: int = 0,
         value_dim: int = 0,
+        chunk: int = 0,
     ) -> Self: ...
     @property
     def plan_text(self) -> str:

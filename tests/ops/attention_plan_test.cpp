@@ -115,7 +115,8 @@ TEST(AttentionProblemTest, CountsVisibleScoresExactly) {
       for (std::int64_t j = 0; j < kv_len; ++j) {
         const std::int64_t x = i + kv_len - q_len;
         visible += !(p.causal && j > x) && !(p.window_left >= 0 && x - j > p.window_left) &&
-                   !(p.window_right >= 0 && j - x > p.window_right);
+                   !(p.window_right >= 0 && j - x > p.window_right) &&
+                   !(p.chunk > 0 && (x < 0 || x / p.chunk != j / p.chunk));
       }
     }
     return visible;
@@ -127,8 +128,12 @@ TEST(AttentionProblemTest, CountsVisibleScoresExactly) {
           AttentionProblem p = {.window_left = left, .window_right = right};
           for (const bool causal : {false, true}) {
             p.causal = causal;
-            ASSERT_EQ(count_visible_scores(p, q_len, kv_len), count(p, q_len, kv_len))
-                << q_len << " " << kv_len << " " << left << " " << right << " " << causal;
+            for (const std::int64_t chunk : {0, 1, 4, 6, 13}) {
+              p.chunk = chunk;
+              ASSERT_EQ(count_visible_scores(p, q_len, kv_len), count(p, q_len, kv_len))
+                  << q_len << " " << kv_len << " " << left << " " << right << " " << causal << " "
+                  << chunk;
+            }
           }
         }
       }

@@ -1,5 +1,6 @@
 #include "ops/attention/bind.h"
 
+#include "base/fast_divisor.h"
 #include "device/tensor_map.h"
 #include "ops/attention/fp8.h"
 #include "ops/attention/padding.h"
@@ -152,9 +153,12 @@ kernels::AttentionPages page_numbers(const AttentionKernel& kernel, const Attent
   pages.page_size = narrow(size);
   pages.page_box = p.page_size > 0 ? attention_page_box(kernel, p) : keys;
   pages.tile_parts = keys / pages.page_box;
-  pages.load_warps = pages.tile_parts <= kernels::kThreadParts ? 0 : std::min(pages.tile_parts, 4);
+  pages.copies = attention_page_copies(kernel, p);
+  pages.num_pages = narrow(p.num_pages);
   pages.tile_pages = narrow(keys / size);
   pages.tile_rows = narrow(keys % size);
+  pages.chunk = p.chunk > 0 ? narrow(p.chunk) : kernels::kUnboundedWindow;
+  pages.chunk_divisor = make_fast_divisor(static_cast<std::uint32_t>(pages.chunk));
   return pages;
 }
 

@@ -88,7 +88,7 @@ AttentionKernel k5_row() {
 }
 
 AttentionKernel k6_pages_row() {
-  constexpr std::uint32_t kOfPages = kEverything | kPages | kDeviceLengths | kOwnValueDim;
+  constexpr std::uint32_t kOfPages = kEverything | kPages | kDeviceLengths | kOwnValueDim | kChunks;
   AttentionKernel kernel = {
       "k6_pages", "attention_k6_pages", "keys in pages, lengths on the device",
       kOfPages,   Maps::kSwizzled,      {}};
@@ -169,6 +169,7 @@ const RequiredFeature kRequiredFeatures[] = {
     {kPages, "keys in pages", [](const AttentionProblem& p) { return p.page_size > 0; }},
     {kDeviceLengths, "lengths that only the device knows",
      [](const AttentionProblem& p) { return p.has_q_lengths || p.has_kv_lengths; }},
+    {kChunks, "chunks of keys", [](const AttentionProblem& p) { return p.chunk > 0; }},
 };
 
 // Those with values of another width only where that is asked for.
@@ -346,6 +347,21 @@ std::int32_t attention_page_box(const AttentionKernel& kernel, const AttentionPr
   return static_cast<std::int32_t>(std::gcd(p.page_size, keys));
 }
 
+kernels::PageCopies attention_page_copies(const AttentionKernel& kernel,
+                                          const AttentionProblem& p) {
+  const std::int32_t keys = find_attention_tile(kernel, p).keys;
+  const std::int32_t box = p.page_size > 0 ? attention_page_box(kernel, p) : keys;
+  if (keys / box <= kernels::thread_parts(keys)) return kernels::PageCopies::kThread;
+  // Rows are found by 32 bits, which count 16 bytes: in 64 GiB.
+  const auto fits = [&](const Strides& strides) {
+    const auto number = [](std::int64_t x) { return static_cast<double>(x); };
+    return number(p.num_pages) * number(strides.batch) + number(p.page_size) * number(strides.row) <
+           0x1p35;
+  };
+  const bool has_rows = box < kernels::kFewestBoxKeys && fits(p.k_strides) && fits(p.v_strides);
+  return has_rows ? kernels::PageCopies::kRows : kernels::PageCopies::kWarps;
+}
+
 std::vector<std::string> attention_entries(const AttentionKernel& kernel,
                                            const AttentionProblem& p) {
   const AttentionVariant* const variant = kernel.find_variant(p);
@@ -402,7 +418,7 @@ double attention_cost_us(const AttentionKernel& kernel, const device::DeviceInfo
   if (kernel.find_variant(p) == nullptr) return std::numeric_limits<double>::infinity();
   const AttentionRates* const rates = find_rates(kernel, p);
   if (rates == nullptr) return std::numeric_limits<double>::infinity();
-  const bool is_masked = p.causal || p.window_left >= 0 || p.window_right >= 0;
+  const bool is_masked = p.causal || p.window_left >= 0 || p.window_right >= 0 || p.chunk > 0;
   const double rate = rate_at(is_masked ? rates->causal : rates->full, p.kv_len);
   const auto [q_tiles, heads] = attention_tiles(kernel, p);
   const double ctas =

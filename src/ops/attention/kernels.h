@@ -5,6 +5,7 @@
 
 #include "device/device.h"
 #include "kernels/attention/attention.h"
+#include "kernels/attention/forward/k6_paged.h"
 
 #include <cstdint>
 #include <span>
@@ -26,6 +27,7 @@ enum AttentionFeature : std::uint32_t {
   kPages = 1 << 7,
   kDeviceLengths = 1 << 8,
   kOwnValueDim = 1 << 9,
+  kChunks = 1 << 10,
 };
 
 /// Kernels that compute in e4m3, and what they do to operands of 16 bits before.
@@ -67,8 +69,8 @@ struct AttentionKernel {
   bool is_step = false;  ///< on the way to K6, to be read and measured; never chosen unless named
   /// Computes a head_dim between its own as the next one: tensor maps read zeros beyond head_dim.
   bool pads = false;
-  /// Takes keys in pages, lengths that only the device knows, and nothing else; rows of its tiles
-  /// are queries times heads that share keys.
+  /// Takes keys in pages, lengths that only the device knows, chunks of keys, and nothing else; rows
+  /// of its tiles are queries times heads that share keys.
   bool has_pages = false;
   int capability = 90;
   /// sm_100f: a tile has all heads that share keys, so it depends on their number, and boxes of
@@ -117,6 +119,9 @@ AttentionTiles attention_tiles(const AttentionKernel& kernel, const AttentionPro
 
 /// Rows of a part of a tile of keys that lies in one page.
 std::int32_t attention_page_box(const AttentionKernel& kernel, const AttentionProblem& problem);
+
+kernels::PageCopies attention_page_copies(const AttentionKernel& kernel,
+                                          const AttentionProblem& problem);
 
 /// The entries of a kernel for that type and head dimension, in the order of their launches.
 std::vector<std::string> attention_entries(const AttentionKernel& kernel,

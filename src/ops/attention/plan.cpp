@@ -22,19 +22,26 @@ namespace {
 constexpr std::int64_t kScoreTile = 16;        // K1: queries and keys of a CTA, and columns of out
 constexpr std::int64_t kSoftmaxThreads = 256;  // K1: rows of a CTA
 
+// What only one kernel has.
+bool is_of_pages(const AttentionProblem& p) {
+  return p.page_size > 0 || p.has_q_lengths || p.has_kv_lengths || p.chunk > 0;
+}
+
 // What "auto" does not take although it could.
 std::string reservation(const AttentionKernel& kernel, const AttentionProblem& p) {
   if (kernel.is_step) return "is a step towards k6, to be read and measured";
-  if (kernel.has_pages && p.page_size == 0 && !p.has_q_lengths && !p.has_kv_lengths)
-    return "is for keys in pages and lengths on the device";
+  if (kernel.has_pages && !is_of_pages(p))
+    return "is for keys in pages, lengths on the device and chunks of keys";
   return kernel.prepares(p) ? "would round to e4m3, which has to be asked for" : "";
 }
 
 // For a problem that no kernel can do.
 const char* remedy_of(const AttentionProblem& p) {
-  const bool is_paged = p.page_size > 0 || p.has_q_lengths || p.has_kv_lengths;
-  if (!is_paged)
+  if (!is_of_pages(p))
     return "Pad head_dim with zeros, drop a feature, or take a Hopper device (sim:h200).";
+  if (p.chunk > 0 && p.page_size == 0 && !p.has_q_lengths && !p.has_kv_lengths)
+    return "Chunks of keys are known on Hopper (sim:h200), in bf16 and f16: pack each chunk as a "
+           "sequence of its own, or take decode attention, which has chunks for up to 16 queries.";
   if (attention_is_e4m3(p))
     return "Pages and lengths on the device are read as bf16 or f16: convert, or take decode "
            "attention, which reads caches of e4m3 for up to 16 queries.";
@@ -151,7 +158,7 @@ std::vector<Launch> make_launches(const AttentionKernel& kernel, const device::D
 
 bool has_uneven_tiles(const AttentionProblem& p) noexcept {
   return p.causal || p.window_left >= 0 || p.window_right >= 0 || p.is_packed || p.has_q_lengths ||
-         p.has_kv_lengths;
+         p.has_kv_lengths || p.chunk > 0;
 }
 
 std::int32_t attention_section_heads(const device::DeviceInfo& device, const AttentionProblem& p) {

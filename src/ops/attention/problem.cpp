@@ -57,6 +57,7 @@ bool check_numbers(ProblemChecks& checks, const AttentionProblem& p) {
                 "the number of keys, or -1 for all");
   checks.expect(p.window_right >= -1, "window_right", p.window_right,
                 "the number of keys, or -1 for all");
+  checks.range("chunk", p.chunk, 0, kMaxAttentionLength).remedy("0 stands for no chunks.");
   return all_held({checks.range("batch", p.batch, 0, kMaxInt32),
                    checks.range("q_len", p.q_len, 0, kMaxAttentionLength),
                    checks.range("kv_len", p.kv_len, 0, kMaxAttentionLength)});
@@ -272,8 +273,11 @@ std::int64_t attention_kv_rows(const AttentionProblem& p) noexcept {
   return shape.batch * shape.rows;
 }
 
-double count_visible_scores(const AttentionProblem& p, std::int64_t q_len,
-                            std::int64_t kv_len) noexcept {
+namespace {
+
+// Of a sequence whose keys are one chunk.
+double count_scores_of_chunk(const AttentionProblem& p, std::int64_t q_len,
+                             std::int64_t kv_len) noexcept {
   if (q_len <= 0 || kv_len <= 0) return 0;
   const std::int64_t all = q_len + kv_len;  // beyond every position
   const std::int64_t left = p.window_left < 0 ? all : std::min(p.window_left, all);
@@ -291,6 +295,21 @@ double count_visible_scores(const AttentionProblem& p, std::int64_t q_len,
   const std::int64_t cut = std::max(first, left);  // from here on the beginning is x - left
   const double begins = sum_of_range(number(cut - left), number(last - left));
   return ends - begins;
+}
+
+}  // namespace
+
+double count_visible_scores(const AttentionProblem& p, std::int64_t q_len,
+                            std::int64_t kv_len) noexcept {
+  if (p.chunk == 0 || q_len <= 0 || kv_len <= 0) return count_scores_of_chunk(p, q_len, kv_len);
+  // Queries before the first key see none. Those of a chunk end with it, as a sequence's do.
+  const std::int64_t begin = std::max<std::int64_t>(kv_len - q_len, 0);
+  const std::int64_t first = begin / p.chunk, last = (kv_len - 1) / p.chunk;
+  const std::int64_t of_last = kv_len - last * p.chunk;
+  if (first == last) return count_scores_of_chunk(p, kv_len - begin, of_last);
+  return count_scores_of_chunk(p, (first + 1) * p.chunk - begin, p.chunk) +
+         static_cast<double>(last - first - 1) * count_scores_of_chunk(p, p.chunk, p.chunk) +
+         count_scores_of_chunk(p, of_last, of_last);
 }
 
 const char* attention_type_name(DType dtype) noexcept {

@@ -1,4 +1,5 @@
 // How a plan reads.
+#include "ops/attention/kernels.h"
 #include "ops/attention/plan.h"
 #include "ops/attention/problem.h"
 
@@ -31,11 +32,25 @@ std::string problem_text(const AttentionProblem& p) {
   if (p.causal) text += ", causal";
   if (p.window_left >= 0) text += fmt::format(", window {} back", p.window_left);
   if (p.window_right >= 0 && !p.causal) text += fmt::format(", window {} ahead", p.window_right);
+  if (p.chunk > 0) text += fmt::format(", chunks of {}", p.chunk);
   if (p.softcap > 0) text += fmt::format(", softcap {:g}", p.softcap);
   if (p.has_sink) text += ", sink";
   if (p.has_lse) text += ", lse";
   if (ops::attention_is_e4m3(p)) text += fp8_text(p);
   return text + fmt::format(", scale {:.6g}", p.scale.value_or(0));
+}
+
+std::string pages_text(const AttentionPlan& plan) {
+  const ops::AttentionKernel& kernel = ops::find_attention_kernel(plan.kernel);
+  switch (ops::attention_page_copies(kernel, plan.problem)) {
+    case kernels::PageCopies::kThread:
+      return "one thread copies the parts of a tile of keys";
+    case kernels::PageCopies::kWarps:
+      return "four warps copy the parts of a tile of keys";
+    case kernels::PageCopies::kRows:
+      return "four warps gather a tile of keys row by row";
+  }
+  return "";
 }
 
 // What a head_dim between those of kernels costs.
@@ -67,6 +82,8 @@ std::vector<PlanNote> ops::attention_notes(const AttentionPlan& plan) {
   if (plan.padded_head_dim > plan.problem.head_dim ||
       plan.padded_value_dim > plan.problem.value_dim)
     notes.push_back({"padding", padding_text(plan)});
+  if (plan.problem.page_size > 0 && !plan.launches.empty())
+    notes.push_back({"pages", pages_text(plan)});
   if (plan.accumulation != Fp8Accumulation::kAuto) {
     const bool is_two_level = plan.accumulation == Fp8Accumulation::kTwoLevel;
     notes.push_back(

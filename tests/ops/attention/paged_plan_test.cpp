@@ -75,6 +75,8 @@ TEST(AttentionPagedProblem, NamesEachThingThatIsWrongOnce) {
        "2147483648", "0 to 2147483647", "Larger pages need fewer."},
       {"few pages", [](auto& p) { p.max_pages = 18; }, "max_pages", "18",
        "at least 19, the pages of 16 that kv_len = 300 keys need", ""},
+      {"chunk", [](auto& p) { p.chunk = -1; }, "chunk", "-1", "0 to 536870912",
+       "0 stands for no chunks."},
       {"stride", [](auto& p) { p.table_stride = -1; }, "table_stride", "-1",
        "0 to 1152921504606846976", "0 stands for max_pages."},
       {"packed keys", [](auto& p) { p.total_kv = 900; }, "total_kv", "900",
@@ -132,7 +134,32 @@ TEST_F(AttentionPagedPlan, IsTakenByTheOneKernelForIt) {
   const AttentionProblem plain =
       changed(changed(kPaged, without_pages), [](auto& p) { p.has_kv_lengths = false; });
   EXPECT_THAT(make_attention_plan(h200(), plain).to_string(),
-              HasSubstr("not k6_pages: it is for keys in pages and lengths on the device"));
+              HasSubstr("not k6_pages: it is for keys in pages, lengths on the device and chunks "
+                        "of keys"));
+  EXPECT_EQ(make_attention_plan(h200(), changed(plain, [](auto& p) { p.chunk = 64; })).kernel,
+            "k6_pages");
+}
+TEST_F(AttentionPagedPlan, SaysWhoCopiesPages) {
+  const auto text = [](std::int64_t page_size, std::int64_t row = 0) {
+    return make_attention_plan(h200(), changed(kPaged,
+                                               [&](auto& p) {
+                                                 p.page_size = page_size;
+                                                 p.max_pages = 300;
+                                                 if (row > 0)
+                                                   p.k_strides = {page_size * row, row, 128};
+                                               }))
+        .to_string();
+  };
+  for (const std::int64_t page_size : {1, 4, 7, 12})
+    EXPECT_THAT(text(page_size), HasSubstr("four warps gather a tile of keys row by row"));
+  for (const std::int64_t page_size : {8, 32, 48})
+    EXPECT_THAT(text(page_size), HasSubstr("four warps copy the parts of a tile of keys"));
+  for (const std::int64_t page_size : {64, 192, 256})
+    EXPECT_THAT(text(page_size), HasSubstr("one thread copies the parts of a tile of keys"));
+  // Elements: 64 pages and a row reach 64 GiB.
+  const std::int64_t far = (std::int64_t{1} << 35) / 65 / 8 * 8;
+  EXPECT_THAT(text(1, far), HasSubstr("four warps gather"));
+  EXPECT_THAT(text(1, far + 8), HasSubstr("four warps copy")) << "32 bits do not find the last row";
 }
 TEST_F(AttentionPagedPlan, SaysWhatNoKernelDoes) {
   const std::string gather =
@@ -142,6 +169,12 @@ TEST_F(AttentionPagedPlan, SaysWhatNoKernelDoes) {
   const AttentionProblem lengths = changed(
       kPaged, [](auto& p) { p.page_size = p.num_pages = p.max_pages = 0, p.total_kv = 900; });
   expect_refused(b200(), lengths, "does not support lengths that only the device knows", gather);
+  const AttentionProblem chunks =
+      changed(lengths, [](auto& p) { p.has_kv_lengths = false, p.chunk = 64; });
+  expect_refused(b200(), chunks, "does not support chunks of keys",
+                 "Chunks of keys are known on Hopper (sim:h200), in bf16 and f16: pack each chunk "
+                 "as a sequence of its own, or take decode attention, which has chunks for up to "
+                 "16 queries.");
   expect_refused(h200(), changed(kPaged, [](auto& p) { p.head_dim = 264; }),
                  "k6_pages: exists for head_dim 64, 128, 192, 256", gather);
   expect_refused(

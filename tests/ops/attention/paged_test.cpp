@@ -167,15 +167,37 @@ class PagedRun {
     }
   }
 
+  // Queries and keys of each sequence; of chunks, of each chunk, which is one of its own: its last
+  // query stands at its last key. Queries before the first key have none.
+  std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>> pieces() const {
+    if (case_.problem.chunk == 0) return {used_q_, used_kv_};
+    std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>> made;
+    const auto add = [&](std::int32_t queries, std::int32_t keys) {
+      made.first.push_back(queries);
+      made.second.push_back(keys);
+    };
+    const auto chunk = static_cast<std::int32_t>(case_.problem.chunk);
+    for (std::size_t b = 0; b < used_q_.size(); ++b) {
+      const std::int32_t first = used_kv_[b] - used_q_[b];
+      add(std::max(-first, 0), 0);
+      for (std::int32_t begin = 0; begin < used_kv_[b]; begin += chunk) {
+        const std::int32_t end = std::min(begin + chunk, used_kv_[b]);
+        add(std::max(end - std::max(begin, first), 0), end - begin);
+      }
+    }
+    return made;
+  }
+
   reference::AttentionResult expected() const {
     const AttentionProblem& p = case_.problem;
-    const auto cu_q = running_sums(used_q_), cu_kv = running_sums(used_kv_);
+    const auto [q_lens, kv_lens] = pieces();
+    const auto cu_q = running_sums(q_lens), cu_kv = running_sums(kv_lens);
     const std::vector<double> sink = p.has_sink ? sinks_of_heads() : std::vector<double>();
-    const reference::AttentionParams params = {.batch = p.batch,
+    const reference::AttentionParams params = {.batch = static_cast<std::int64_t>(q_lens.size()),
                                                .heads = p.heads,
                                                .kv_heads = p.kv_heads,
-                                               .q_len = *std::ranges::max_element(used_q_),
-                                               .kv_len = *std::ranges::max_element(used_kv_),
+                                               .q_len = *std::ranges::max_element(q_lens),
+                                               .kv_len = *std::ranges::max_element(kv_lens),
                                                .head_dim = p.head_dim,
                                                .v_head_dim = value_dim_of(p),
                                                .scale = p.scale,
@@ -287,12 +309,12 @@ PagedCase mixed(std::int64_t page_size, std::int64_t head_dim = 64) {
 }
 
 TEST_P(AttentionPagedTest, PagesOfAnySize) {
-  for (const std::int64_t page_size : {2, 8, 32, 100, 128, 256}) {
+  for (const std::int64_t page_size : {2, 4, 7, 8, 32, 48, 100, 128, 256}) {
     SCOPED_TRACE(page_size);
     check(mixed(page_size));
   }
 }
-TEST_P(AttentionPagedTest, CopiedByWarpsAndByOneThread) {
+TEST_P(AttentionPagedTest, GatheredAndCopiedByWarpsAndByOneThread) {
   for (const std::int64_t page_size : {1, 16, 64}) {
     SCOPED_TRACE(page_size);
     check(mixed(page_size));
@@ -300,10 +322,11 @@ TEST_P(AttentionPagedTest, CopiedByWarpsAndByOneThread) {
 }
 TEST_P(AttentionPagedTest, EveryFormOfTheKernel) {
   for (const DType dtype : {DType::kBF16, DType::kF16}) {
-    // Copied by warps and by one thread.
+    // Gathered, copied by warps and by one thread.
     for (const auto& [head_dim, page_size] :
-         {std::pair{64, 64}, std::pair{128, 16}, std::pair{128, 64}, std::pair{192, 16},
-          std::pair{192, 96}, std::pair{256, 16}, std::pair{256, 80}}) {
+         {std::pair{64, 64}, std::pair{128, 4}, std::pair{128, 16}, std::pair{128, 64},
+          std::pair{192, 1}, std::pair{192, 16}, std::pair{192, 96}, std::pair{256, 4},
+          std::pair{256, 16}, std::pair{256, 80}}) {
       SCOPED_TRACE(fmt::format("{} {} pages of {}", to_string(dtype), head_dim, page_size));
       PagedCase c = mixed(page_size, head_dim);
       c.problem.dtype = dtype;
@@ -311,13 +334,13 @@ TEST_P(AttentionPagedTest, EveryFormOfTheKernel) {
     }
   }
 }
-// Computed by the next wider form, with zeros that tensor copies deliver. What lies behind a row of
+// Computed by the next wider form, with zeros that copies deliver. What lies behind a row of
 // out is the next head's. Every second one is f16, every third one has no pages.
 TEST_P(AttentionPagedTest, EveryMultipleOf8) {
   for (std::int64_t head_dim = 8; head_dim <= 256; head_dim += 8) {
     SCOPED_TRACE(head_dim);
     const std::int64_t number = head_dim / 8;
-    PagedCase c = mixed(number % 3 == 0 ? 0 : 16, head_dim);
+    PagedCase c = mixed(number % 3 == 0 ? 0 : number % 5 == 0 ? 4 : 16, head_dim);
     c.problem.dtype = number % 2 == 0 ? DType::kBF16 : DType::kF16;
     c.problem.kv_len = 30;
     c.q_rooms = {20, 1, 0, 3};
@@ -328,8 +351,8 @@ TEST_P(AttentionPagedTest, EveryMultipleOf8) {
 // Values that are not as wide as keys: as the form has them, and narrower ones of both.
 TEST_P(AttentionPagedTest, ValuesOfAnotherWidth) {
   for (const auto& [head_dim, value_dim, page_size] :
-       {std::tuple{192, 128, 64}, std::tuple{192, 128, 16}, std::tuple{136, 104, 64},
-        std::tuple{40, 72, 8}, std::tuple{104, 240, 16}}) {
+       {std::tuple{192, 128, 64}, std::tuple{192, 128, 1}, std::tuple{192, 128, 16},
+        std::tuple{136, 104, 64}, std::tuple{40, 72, 8}, std::tuple{104, 240, 16}}) {
     SCOPED_TRACE(fmt::format("{} and {}, pages of {}", head_dim, value_dim, page_size));
     PagedCase c = mixed(page_size, head_dim);
     AttentionProblem& p = c.problem;
@@ -399,9 +422,12 @@ TEST_P(AttentionPagedTest, LengthsOfQueries) {
   }
 }
 TEST_P(AttentionPagedTest, PagesThatAreNotThereAreZeros) {
-  PagedCase c = mixed(16);
-  c.has_missing_page = true;
-  check(c);
+  for (const std::int64_t page_size : {4, 16}) {
+    SCOPED_TRACE(page_size);
+    PagedCase c = mixed(page_size);
+    c.has_missing_page = true;
+    check(c);
+  }
 }
 // Whole prompts: the first tiles of queries see one tile of keys.
 TEST_P(AttentionPagedTest, PromptsFromTheirBeginning) {
@@ -434,10 +460,40 @@ TEST_P(AttentionPagedTest, QueriesThatSeeNoKey) {
     }
   }
 }
+// Chunks shorter than a tile of keys, as long as one, and longer; each begins where it begins, in a
+// page or not, and without pages as well.
+TEST_P(AttentionPagedTest, ChunksOfKeys) {
+  for (const auto& [chunk, page_size] :
+       {std::pair{1, 16}, std::pair{24, 16}, std::pair{96, 64}, std::pair{100, 1},
+        std::pair{128, 64}, std::pair{149, 0}, std::pair{400, 16}}) {
+    SCOPED_TRACE(fmt::format("chunks of {}, pages of {}", chunk, page_size));
+    PagedCase c = mixed(page_size, chunk % 16 == 0 ? 128 : 64);
+    c.problem.chunk = chunk;
+    if (chunk == 149) c.q_lengths = {70, 1, 0, 4};
+    check(c);
+  }
+}
+TEST_P(AttentionPagedTest, ChunksAndWindows) {
+  for (const auto& [left, right] : {std::pair{-1, -1}, std::pair{11, 30}, std::pair{70, 0}}) {
+    SCOPED_TRACE(fmt::format("window {}, {}", left, right));
+    PagedCase c = mixed(16);
+    AttentionProblem& p = c.problem;
+    p.causal = false;
+    p.window_left = left;
+    p.window_right = right;
+    p.chunk = 50;
+    c.q_rooms = {70, 33, 1, 9};  // of the second, 13 stand before the first key
+    c.kv_lengths = {150, 20, 0, 9};
+    check(c);
+  }
+}
 TEST_P(AttentionPagedTest, PagesApart) {
-  PagedCase c = mixed(16);
-  c.page_gap = 16;
-  check(c);
+  for (const std::int64_t page_size : {4, 16}) {
+    SCOPED_TRACE(page_size);
+    PagedCase c = mixed(page_size);
+    c.page_gap = 16;
+    check(c);
+  }
 }
 TEST_P(AttentionPagedTest, NoPagesAtAll) {
   PagedCase c = mixed(16);

@@ -35,11 +35,12 @@ std::string paged_timing_name(const ::testing::TestParamInfo<PagedTimingCase>& i
 
 INSTANTIATE_TEST_SUITE_P(
     SimTest, PagedTimingTest,
-    ::testing::Combine(::testing::Values(PagedTiming{"eager", 2}, PagedTiming{"late", 2},
-                                         PagedTiming{"random", 2}),
-                       // Parts copied by warps and by one thread; lengths and pages of no sense.
-                       ::testing::Values("CopiedByWarpsAndByOneThread", "LengthsOfQueries",
-                                         "PagesThatAreNotThereAreZeros")),
+    ::testing::Combine(
+        ::testing::Values(PagedTiming{"eager", 2}, PagedTiming{"late", 2},
+                          PagedTiming{"random", 2}),
+        // Rows gathered, parts copied by warps and by one thread; lengths and pages of no sense.
+        ::testing::Values("GatheredAndCopiedByWarpsAndByOneThread", "LengthsOfQueries",
+                          "PagesThatAreNotThereAreZeros")),
     paged_timing_name);
 
 }  // namespace

@@ -3,16 +3,20 @@
 // K6 over keys in pages, and with lengths that only the device knows: parts of prompts and
 // sequences that decode, in one call. Read K6 (k6_forward.cu) first; what is different here:
 //
-//   pages       a tile of keys is copied in parts, none of which crosses a page (paged_loader.h)
+//   pages       a tile of keys is copied in parts, none of which crosses a page (paged_loader.h), or
+//               row by row where pages are short (paged_gather.h)
 //   lengths     a tile of queries behind the end of its sequence is not dealt
 //   groups      rows of a tile are queries times the heads that share keys (paged_consumer.h)
+//   chunks      a query sees keys of its own chunk alone (paged_mask.h)
 //   stages      a third one of keys and values, where there is room
 //
-// Limit: as K6; with pages below 16 keys the issue of tensor copies, about 11 ns each.
+// Limit: as K6; rows that are gathered cost about a tenth more.
 #include "kernels/attention/forward/k6_paged.h"
 #include "kernels/attention/forward/k6_worker.h"
 #include "kernels/attention/forward/paged_consumer.h"
+#include "kernels/attention/forward/paged_gather.h"
 #include "kernels/attention/forward/paged_loader.h"
+#include "kernels/attention/forward/paged_mask.h"
 #include "kernels/attention/schedule.h"
 #include "tile/entry.h"
 
@@ -33,16 +37,19 @@ struct PagedConfig {
   static constexpr int kConsumers = kVariant.consumers, kQStages = kVariant.q_stages;
   static constexpr int kKvStages = kVariant.kv_stages;
   static constexpr bool kHasPages = true;
-  static_assert(kConsumers == 2);
-  static constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
+  // All registers of an SM are dealt out at the launch, and dealt again by role.
+  static constexpr int kProducerRegisters = kConsumers == 3 ? 56 : 72;
+  static constexpr int kConsumerRegisters = kConsumers == 3 ? 152 : 216;
 
   using Loader = tile::PagedLoader<PagedConfig, true>;
   using WarpsLoader = tile::PagedLoader<PagedConfig, false>;
+  using Gatherer = tile::PagedGatherer<PagedConfig>;
   using Consumer = tile::PagedConsumer<PagedConfig>;
-  using Tiles = tile::KeyTiles<kKeys>;
+  using Tiles = tile::ChunkTiles<kKeys>;
 
-  static __device__ Tiles key_tiles(const AttentionParams& params, const DealtTile& tile) {
-    const std::int32_t shift = static_cast<const AttentionPagedParams&>(params).pages.group_shift;
+  static __device__ Tiles key_tiles(const AttentionParams& plain, const DealtTile& tile) {
+    const auto& params = static_cast<const AttentionPagedParams&>(plain);
+    const std::int32_t shift = params.pages.group_shift;
     return {params, tile.kv_len, tile.kv_len - tile.q_len, tile.first_query >> shift,
             min((tile.first_query + kTile.queries - 1) >> shift, tile.q_len - 1)};
   }
@@ -84,7 +91,7 @@ struct PagedDealer {
 // One thread does it all.
 template <class C>
 __device__ void produce(const AttentionPagedParams& params, K6Shared<C>& shared) {
-  typename C::Loader loader{params, shared.rings};
+  typename C::Loader loader{{params, shared.rings}};
   PagedDealer<C> dealer{params, {params}, {shared.table}};
   for (DealtTile tile = dealer.deal(); tile.is_last == 0; tile = dealer.deal()) {
     const typename C::Tiles tiles = C::key_tiles(params, tile);
@@ -94,19 +101,36 @@ __device__ void produce(const AttentionPagedParams& params, K6Shared<C>& shared)
 
 // The warps that load; thread 0 deals.
 template <class C>
-__device__ void produce_by_warps(const AttentionPagedParams& params, K6Shared<C>& shared) {
-  typename C::WarpsLoader loader{params, shared.rings};
-  PagedDealer<C> dealer{params, {params}, {shared.table}};
-  tile::TileTaker taker{shared.table};
-  for (;;) {
+struct PagedTaker {
+  const AttentionPagedParams& params;
+  PagedDealer<C> dealer;
+  tile::TileTaker taker;
+
+  __device__ DealtTile take() {
     if (threadIdx.x == 0) dealer.deal();
     __syncwarp();
     const DealtTile tile = taker.take();
     taker.release();
-    if (tile.is_last) return;
+    return tile;
+  }
+};
+
+template <class C, class Loader>
+__device__ void produce_by_warps(const AttentionPagedParams& params, K6Shared<C>& shared) {
+  Loader loader{{params, shared.rings}};
+  PagedTaker<C> taker{params, {params, {params}, {shared.table}}, {shared.table}};
+  for (DealtTile tile = taker.take(); tile.is_last == 0; tile = taker.take()) {
     const typename C::Tiles tiles = C::key_tiles(params, tile);
     if (tiles.begin < tiles.end) loader.load(tile, 0, tiles.begin, tiles.end);
   }
+}
+
+// One thread, as AttentionShared::initialise; keys and values have come with kv_arrivals arrivals.
+template <class C>
+__device__ void initialise_rings(tile::AttentionShared<C>& rings, std::uint32_t kv_arrivals) {
+  for (auto& ring : rings.q_ring) ring.initialise(4);
+  rings.k_ring.initialise(4 * C::kConsumers, kv_arrivals);
+  rings.v_ring.initialise(4 * C::kConsumers, kv_arrivals);
 }
 
 template <class C>
@@ -114,20 +138,23 @@ __device__ void attention_k6_pages(const AttentionPagedParams& params) {
   extern __shared__ __align__(1024) std::uint8_t dynamic[];
   auto& shared = *reinterpret_cast<K6Shared<C>*>(dynamic);
   static_assert(sizeof(shared) <= C::kVariant.ring_bytes());
-  const auto load_warps = static_cast<std::uint32_t>(params.pages.load_warps);
+  const PageCopies copies = params.pages.copies;
   if (threadIdx.x == 0) {
     shared.zero = 0.0f;
-    shared.rings.initialise();
-    shared.table.ring.initialise(4 * C::kConsumers + load_warps);
+    initialise_rings<C>(shared.rings, copies == PageCopies::kRows ? 32 * kPageWarps : 1);
+    shared.table.ring.initialise(4 * C::kConsumers +
+                                 (copies == PageCopies::kThread ? 0 : kPageWarps));
     ptx::fence_mbarrier_init_release_cluster();
   }
   __syncthreads();
   if (threadIdx.x < 128) {
     ptx::setmaxnreg_dec_sync_aligned<C::kProducerRegisters>();
-    if (load_warps == 0) {
+    if (copies == PageCopies::kThread) {
       if (threadIdx.x < 32 && ptx::elect_sync()) produce<C>(params, shared);
-    } else if (threadIdx.x < 32 * load_warps) {
-      produce_by_warps<C>(params, shared);
+    } else if (copies == PageCopies::kWarps) {
+      produce_by_warps<C, typename C::WarpsLoader>(params, shared);
+    } else {
+      produce_by_warps<C, typename C::Gatherer>(params, shared);
     }
   } else {
     ptx::setmaxnreg_inc_sync_aligned<C::kConsumerRegisters>();

@@ -1,14 +1,24 @@
 // K6 over keys in pages, and with lengths that only the device knows: its arguments and forms.
 #pragma once
 
+#include "base/fast_divisor.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention/forward/k6_variant.h"
 
 #include <cstdint>
+#include <numeric>
 
 namespace tilewright::kernels {
 
-inline constexpr int kThreadParts = 2;  ///< of a tile of keys, that one thread copies
+/// Who copies a tile of keys: one thread its few parts, as many as pages of 64 make of it, warps more
+/// of them, or, where these are short, warps row by row.
+enum class PageCopies : std::int32_t { kThread, kWarps, kRows };
+constexpr int thread_parts(int keys) {
+  return keys / std::gcd(keys, 64);
+}
+inline constexpr int kPageWarps = 4;
+/// Of a part that is worth a tensor copy, which takes about as long whatever it has.
+inline constexpr int kFewestBoxKeys = 8;
 
 /// Rows of a tile are queries times the heads that share keys, up to 64 of them: row r of a
 /// sequence's is query r >> group_shift of head r % (1 << group_shift) of a group. Tiles are copied
@@ -21,9 +31,13 @@ struct AttentionPages {
   std::int32_t page_size;   ///< keys; without pages more than there are
   std::int32_t page_box;    ///< divides page_size and a tile of keys
   std::int32_t tile_parts;  ///< keys of a tile / page_box
-  std::int32_t load_warps;  ///< 1 to 4 that copy them; 0: one thread, kThreadParts at most
+  PageCopies copies;
   std::int32_t tile_pages, tile_rows;  ///< keys of a tile / page_size, and the rest
   std::int32_t group_shift;            ///< log2 of the heads in a tile
+  std::int32_t num_pages;              ///< kRows: no other page has rows
+  /// Keys of a chunk, of which a query sees its own alone; kUnboundedWindow: all are one.
+  std::int32_t chunk;
+  FastDivisor chunk_divisor;
 };
 
 /// heads is the number of groups, q_tiles that of tiles of the longest sequence's rows. Maps of q
@@ -39,7 +53,8 @@ struct AttentionPagedParams : AttentionParams {
 inline constexpr K6Variant kK6PagedVariants[] = {
     {.name = "d64",
      .head_dim = 64,
-     .keys = 128,
+     .consumers = 3,
+     .keys = 96,
      .keys_first = true,
      .kv_stages = 3,
      .first_polls = false},

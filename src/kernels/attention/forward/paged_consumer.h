@@ -6,7 +6,9 @@
 #include "kernels/attention/consumer.h"
 #include "kernels/attention/epilogue.h"
 #include "kernels/attention/forward/k6_paged.h"
+#include "kernels/attention/forward/paged_mask.h"
 #include "kernels/attention/schedule.h"
+#include "ptx/fence.h"
 #include "tile/online_softmax.h"
 
 #include <cstdint>
@@ -22,17 +24,31 @@ struct PagedConsumer : AttentionConsumer<C> {
   using Base::params;
   using typename Base::Results;
   using typename Base::Scores;
-  using typename Base::Tiles;
+  using Tiles = ChunkTiles<kKeys>;
 
   /// Positions of a thread's two rows, the second of which is 8 behind the first.
   struct Rows {
     std::int32_t first, second, kv_len;
   };
 
-  __device__ const kernels::AttentionPages& pages() const {
-    return static_cast<const kernels::AttentionPagedParams&>(params).pages;
+  __device__ const kernels::AttentionPagedParams& paged_params() const {
+    return static_cast<const kernels::AttentionPagedParams&>(params);
   }
+  __device__ const kernels::AttentionPages& pages() const { return paged_params().pages; }
   __device__ std::int32_t query_of(std::int32_t row) const { return row >> pages().group_shift; }
+
+  /// Rows that were gathered were written by the generic proxy: products read them behind a fence.
+  __device__ void wait_k() const {
+    Base::wait_k();
+    show_gathered_rows();
+  }
+  __device__ void wait_v() const {
+    Base::wait_v();
+    show_gathered_rows();
+  }
+  __device__ void show_gathered_rows() const {
+    if (pages().copies == kernels::PageCopies::kRows) ptx::fence_proxy_async_shared_cta();
+  }
 
   __device__ Rows rows_of(std::int32_t first_row, std::int32_t shift, std::int32_t kv_len) const {
     const std::int32_t row =
@@ -43,7 +59,7 @@ struct PagedConsumer : AttentionConsumer<C> {
                              std::int32_t kv_len) const {
     const std::int32_t first =
         first_row + static_cast<std::int32_t>(index) * kernels::kWarpgroupRows;
-    Tiles own(params, kv_len, shift, query_of(first),
+    Tiles own(paged_params(), kv_len, shift, query_of(first),
               query_of(first + kernels::kWarpgroupRows - 1));
     if (params.softcap_scale != 0.0f) own.plain_end = own.plain_begin;
     return own;
@@ -51,7 +67,10 @@ struct PagedConsumer : AttentionConsumer<C> {
   template <bool IsPlain>
   __device__ void adjust(Scores& s, const Rows& of, std::int32_t n) const {
     if constexpr (IsPlain) return;
-    this->adjust_rows(s, {{params, of.first, of.kv_len}, {params, of.second, of.kv_len}}, n);
+    this->adjust_rows(s,
+                      {visible_of_chunk(paged_params(), of.first, of.kv_len),
+                       visible_of_chunk(paged_params(), of.second, of.kv_len)},
+                      n);
   }
   template <bool IsPlain>
   __device__ void weigh(Scores& s, OnlineSoftmax& softmax, float (&correction)[2], const Rows& of,

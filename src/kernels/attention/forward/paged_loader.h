@@ -1,10 +1,10 @@
 // The producer's half of K6 over pages. A tile of keys or values is copied in parts of page_box
-// rows, none of which crosses a page. One thread copies up to two of them; more than that it cannot
-// issue in the time of a step, so that up to four warps do, a thread a part:
+// rows, none of which crosses a page. One thread copies a few of them; more than that it cannot
+// issue in the time of a step, so that four warps do, a thread a part:
 //
-//   part   0    1    2    3    4    5  ...     of three warps
-//   warp   0    1    2    0    1    2
-//   lane   0    0    0    1    1    1
+//   part   0    1    2    3    4    5    6    7  ...
+//   warp   0    1    2    3    0    1    2    3
+//   lane   0    0    0    0    1    1    1    1
 #pragma once
 
 #include "kernels/attention/forward/k6_paged.h"
@@ -17,15 +17,46 @@
 
 namespace tilewright::tile {
 
-inline constexpr int kMostPageWarps = 4;
+/// Where a thread's first key of a tile lies, tile by tile towards the first.
+struct PageCursor {
+  const kernels::AttentionPages& pages;
+  const std::int32_t* table;
+  std::int32_t limit;       ///< how many pages there are; without a table, which one
+  std::int32_t index, row;  ///< row of page `index` of the sequence
 
-/// The thread, or all threads of the warps together. Thread 0 also loads the queries.
-template <class C, bool IsOneThread>
-struct PagedLoader {
+  __device__ PageCursor(const kernels::AttentionPagedParams& params, const DealtTile& tile,
+                        std::int32_t kv_begin, std::int32_t key)
+      : pages(params.pages),
+        table(pages.block_table),
+        limit(params.cu_kv == nullptr ? tile.batch : 0),
+        index(0),
+        row(kv_begin + key) {
+    if (table == nullptr) return;
+    table += tile.batch * pages.table_stride;
+    limit = (tile.kv_len + pages.page_size - 1) / pages.page_size;
+    index = key / pages.page_size;
+    row = key - index * pages.page_size;
+  }
+  __device__ void retreat() {
+    index -= pages.tile_pages;
+    row -= pages.tile_rows;
+    if (row >= 0) return;
+    row += pages.page_size;
+    --index;
+  }
+  /// Behind the last page and before the first none is looked up: no page has the number -1, of
+  /// which a copy makes zeros. A thread without a part may look beyond a tile, to no end.
+  __device__ std::int32_t page(std::int32_t i) const {
+    if (table == nullptr) return limit;
+    return i < 0 || i >= limit ? -1 : table[i];
+  }
+};
+
+/// The queries of a tile, and the positions in the rings.
+template <class C>
+struct PagedQueryLoader {
   using Shared = AttentionShared<C>;
   static constexpr int kStages = C::kKvStages;
-  static constexpr int kParts = IsOneThread ? kernels::kThreadParts : 1;  ///< of a thread
-  static_assert(C::kKeys <= 32 * kMostPageWarps, "a thread has one part of a tile, or none");
   static_assert(C::kVariant.keys_first && C::kQStages == 1);
 
   const kernels::AttentionPagedParams& params;
@@ -33,51 +64,11 @@ struct PagedLoader {
   RingPosition<1> q_at;
   RingPosition<kStages> k_at, v_at;
 
-  /// Where the parts of a thread lie.
-  struct Places {
-    std::int32_t page[kParts], row[kParts];
-  };
-
-  /// Tiles [begin, end), not none, of the keys and values that a tile of queries sees, the last
-  /// first; the queries behind the first keys, as AttentionLoader::load_keys_first has it. Pages
-  /// are looked up a step ahead.
-  __device__ void load(const DealtTile& tile, std::int32_t kv_begin, std::int32_t begin,
-                       std::int32_t end) {
-    const std::int32_t head = tile.head / (params.heads / params.kv_heads);
-    Cursor cursor(params, tile, kv_begin,
-                  (end - 1) * C::kKeys + first_part() * params.pages.page_box);
-    Places at = cursor.find();
-    load_k(at, head);
-    cursor.retreat();
-    Places next = cursor.find();
-    load_queries(tile);
-    for (std::int32_t n = end - 1;; --n) {
-      if (n > begin) load_k(next, head);
-      load_v(at, head);
-      if (n == begin) return;
-      at = next;
-      cursor.retreat();
-      next = cursor.find();
-    }
-  }
-
- private:
-  /// One back; from the beginning to the round before the first, which is over.
-  __device__ static RingPosition<kStages> before(RingPosition<kStages> at) {
-    if (at.stage == 0) return {kStages - 1, at.parity ^ 1};
-    return {at.stage - 1, at.parity};
-  }
-  __device__ static bool is_first_thread() { return IsOneThread || threadIdx.x == 0; }
-  __device__ std::int32_t first_part() const {
-    if constexpr (IsOneThread) return 0;
-    return static_cast<std::int32_t>(threadIdx.x % 32) * params.pages.load_warps +
-           static_cast<std::int32_t>(threadIdx.x / 32);
-  }
-
-  /// Behind the first keys: the keys before those were the last that the queries before met.
-  __device__ void load_queries(const DealtTile& tile) {
+  /// The first thread, behind the first keys: the keys before those were the last that the queries
+  /// before met.
+  __device__ void load_queries(const DealtTile& tile, bool is_first) {
     const std::int32_t shift = params.pages.group_shift;
-    if (is_first_thread()) {
+    if (is_first) {
       Ring<kStages>(shared.k_ring).wait_released(before(before(k_at)));
 #pragma unroll
       for (int i = 0; i < C::kConsumers; ++i) {
@@ -92,53 +83,75 @@ struct PagedLoader {
     q_at.advance();
   }
 
-  /// A thread's first key, tile by tile towards the first.
-  struct Cursor {
-    const kernels::AttentionPages& pages;
-    const std::int32_t* table;
-    std::int32_t limit;       ///< how many pages there are; without a table, which one
-    std::int32_t index, row;  ///< row of page `index` of the sequence
+ private:
+  /// One back; from the beginning to the round before the first, which is over.
+  __device__ static RingPosition<kStages> before(RingPosition<kStages> at) {
+    if (at.stage == 0) return {kStages - 1, at.parity ^ 1};
+    return {at.stage - 1, at.parity};
+  }
+};
 
-    __device__ Cursor(const kernels::AttentionPagedParams& params, const DealtTile& tile,
-                      std::int32_t kv_begin, std::int32_t key)
-        : pages(params.pages),
-          table(pages.block_table),
-          limit(params.cu_kv == nullptr ? tile.batch : 0),
-          index(0),
-          row(kv_begin + key) {
-      if (table == nullptr) return;
-      table += tile.batch * pages.table_stride;
-      limit = (tile.kv_len + pages.page_size - 1) / pages.page_size;
-      index = key / pages.page_size;
-      row = key - index * pages.page_size;
-    }
-    __device__ void retreat() {
-      index -= pages.tile_pages;
-      row -= pages.tile_rows;
-      if (row >= 0) return;
-      row += pages.page_size;
-      --index;
-    }
-    /// Behind the last page and before the first none is looked up: no page has the number -1, of
-    /// which a copy makes zeros. A thread without a part may look beyond a tile, to no end.
-    __device__ std::int32_t page(std::int32_t i) const {
-      if (table == nullptr) return limit;
-      return i < 0 || i >= limit ? -1 : table[i];
-    }
-    __device__ Places find() const {
-      Places places;
-      std::int32_t i = index, of_page = row;
-#pragma unroll
-      for (int part = 0; part < kParts; ++part) {
-        places.page[part] = page(i);
-        places.row[part] = of_page;
-        of_page += pages.page_box;
-        if (of_page == pages.page_size) of_page = 0, ++i;
-      }
-      return places;
-    }
+/// The thread, or all threads of the warps together. Thread 0 also loads the queries.
+template <class C, bool IsOneThread>
+struct PagedLoader : PagedQueryLoader<C> {
+  using Base = PagedQueryLoader<C>;
+  using Base::k_at;
+  using Base::params;
+  using Base::shared;
+  using Base::v_at;
+  static constexpr int kStages = C::kKvStages;
+  static constexpr int kParts = IsOneThread ? kernels::thread_parts(C::kKeys) : 1;  ///< of a thread
+  static_assert(IsOneThread || C::kKeys <= 32 * kernels::kPageWarps,
+                "a thread has one part, or none");
+
+  /// Where the parts of a thread lie.
+  struct Places {
+    std::int32_t page[kParts], row[kParts];
   };
 
+  /// Tiles [begin, end), not none, of the keys and values that a tile of queries sees, the last
+  /// first; the queries behind the first keys, as AttentionLoader::load_keys_first has it. Pages
+  /// are looked up a step ahead.
+  __device__ void load(const DealtTile& tile, std::int32_t kv_begin, std::int32_t begin,
+                       std::int32_t end) {
+    const std::int32_t head = tile.head / (params.heads / params.kv_heads);
+    PageCursor cursor(params, tile, kv_begin,
+                      (end - 1) * C::kKeys + first_part() * params.pages.page_box);
+    Places at = find(cursor);
+    load_k(at, head);
+    cursor.retreat();
+    Places next = find(cursor);
+    this->load_queries(tile, is_first_thread());
+    for (std::int32_t n = end - 1;; --n) {
+      if (n > begin) load_k(next, head);
+      load_v(at, head);
+      if (n == begin) return;
+      at = next;
+      cursor.retreat();
+      next = find(cursor);
+    }
+  }
+
+ private:
+  __device__ static bool is_first_thread() { return IsOneThread || threadIdx.x == 0; }
+  __device__ std::int32_t first_part() const {
+    if constexpr (IsOneThread) return 0;
+    return static_cast<std::int32_t>(threadIdx.x % 32) * kernels::kPageWarps +
+           static_cast<std::int32_t>(threadIdx.x / 32);
+  }
+
+  static __device__ Places find(const PageCursor& at) {
+    Places places;
+    std::int32_t i = at.index, of_page = at.row;
+#pragma unroll
+    for (int part = 0; part < kParts; ++part) {
+      places.page[part] = at.page(i);
+      places.row[part] = of_page;
+      of_page += at.pages.page_box;
+      if (of_page == at.pages.page_size) of_page = 0, ++i;
+    }
+    return places;
+  }
   __device__ void load_k(const Places& at, std::int32_t head) {
     copy<C::kHeadDim>(at, head, shared.k_ring, k_at, shared.k, params.k_map);
   }

@@ -107,6 +107,7 @@ inline void assign(const tw_attention_problem& c, AttentionProblem& p, const Whe
   p.max_pages = c.max_pages;
   p.table_stride = c.table_stride;
   p.value_dim = c.value_dim;
+  p.chunk = c.chunk;
 }
 
 template <>

@@ -58,6 +58,7 @@ inline Changes changed_tw_attention_problem(const AttentionProblem& x, const Att
   if (x.max_pages != y.max_pages) found.push_back("max_pages");
   if (x.table_stride != y.table_stride) found.push_back("table_stride");
   if (x.value_dim != y.value_dim) found.push_back("value_dim");
+  if (x.chunk != y.chunk) found.push_back("chunk");
   return found;
 }
 

@@ -84,6 +84,7 @@ TEST(CApiMembers, tw_attention_problem) {
   test.sets("max_pages", [](auto& c) { c.max_pages = 1039; }, [](const auto& p) { return p.max_pages == 1039; });
   test.sets("table_stride", [](auto& c) { c.table_stride = 1040; }, [](const auto& p) { return p.table_stride == 1040; });
   test.sets("value_dim", [](auto& c) { c.value_dim = 1041; }, [](const auto& p) { return p.value_dim == 1041; });
+  test.sets("chunk", [](auto& c) { c.chunk = 1042; }, [](const auto& p) { return p.chunk == 1042; });
 }
 
 TEST(CApiMembers, tw_attention_arguments) {
