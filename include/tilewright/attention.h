@@ -63,8 +63,8 @@ struct Fp8Options {
 /// Query i of a sequence stands at key position i + kv_len - q_len (bottom-right alignment); causal
 /// and the window count from there. A row without a visible key gives out = 0, lse = -inf.
 ///
-/// Chunks (chunk > 0; chunked local attention, as Llama 4 has; on Hopper, operands of 16 bits): query
-/// i also sees key j only if (i + kv_len - q_len) / chunk and j / chunk are the same whole number.
+/// Chunks (chunk > 0; chunked local attention, as in Llama 4; Hopper, operands of 16 bits): query i
+/// also sees key j only if (i + kv_len - q_len) / chunk and j / chunk are the same whole number.
 ///
 /// Lengths on the device (has_q_lengths, has_kv_lengths): sequence b has q_lengths[b] queries and
 /// kv_lengths[b] keys, the first of those that there is room for; a length below 0 counts as 0, one

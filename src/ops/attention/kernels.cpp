@@ -358,7 +358,9 @@ kernels::PageCopies attention_page_copies(const AttentionKernel& kernel,
     return number(p.num_pages) * number(strides.batch) + number(p.page_size) * number(strides.row) <
            0x1p35;
   };
-  const bool has_rows = box < kernels::kFewestBoxKeys && fits(p.k_strides) && fits(p.v_strides);
+  // A part of 64 columns is one copy, and worth it from half as many keys on.
+  const int fewest = kernels::kFewestBoxKeys / (attention_width(kernel, p) == 64 ? 2 : 1);
+  const bool has_rows = box < fewest && fits(p.k_strides) && fits(p.v_strides);
   return has_rows ? kernels::PageCopies::kRows : kernels::PageCopies::kWarps;
 }
 

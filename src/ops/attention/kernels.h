@@ -69,7 +69,7 @@ struct AttentionKernel {
   bool is_step = false;  ///< on the way to K6, to be read and measured; never chosen unless named
   /// Computes a head_dim between its own as the next one: tensor maps read zeros beyond head_dim.
   bool pads = false;
-  /// Takes keys in pages, lengths that only the device knows, chunks of keys, and nothing else; rows
+  /// Takes keys in pages, lengths that only the device knows, chunks of keys, nothing else; rows
   /// of its tiles are queries times heads that share keys.
   bool has_pages = false;
   int capability = 90;

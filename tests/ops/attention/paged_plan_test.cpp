@@ -140,15 +140,11 @@ TEST_F(AttentionPagedPlan, IsTakenByTheOneKernelForIt) {
             "k6_pages");
 }
 TEST_F(AttentionPagedPlan, SaysWhoCopiesPages) {
-  const auto text = [](std::int64_t page_size, std::int64_t row = 0) {
-    return make_attention_plan(h200(), changed(kPaged,
-                                               [&](auto& p) {
-                                                 p.page_size = page_size;
-                                                 p.max_pages = 300;
-                                                 if (row > 0)
-                                                   p.k_strides = {page_size * row, row, 128};
-                                               }))
-        .to_string();
+  AttentionProblem p = kPaged;
+  p.max_pages = 300;
+  const auto text = [&](std::int64_t page_size) {
+    p.page_size = page_size;
+    return make_attention_plan(h200(), p).to_string();
   };
   for (const std::int64_t page_size : {1, 4, 7, 12})
     EXPECT_THAT(text(page_size), HasSubstr("four warps gather a tile of keys row by row"));
@@ -156,10 +152,17 @@ TEST_F(AttentionPagedPlan, SaysWhoCopiesPages) {
     EXPECT_THAT(text(page_size), HasSubstr("four warps copy the parts of a tile of keys"));
   for (const std::int64_t page_size : {64, 192, 256})
     EXPECT_THAT(text(page_size), HasSubstr("one thread copies the parts of a tile of keys"));
-  // Elements: 64 pages and a row reach 64 GiB.
-  const std::int64_t far = (std::int64_t{1} << 35) / 65 / 8 * 8;
-  EXPECT_THAT(text(1, far), HasSubstr("four warps gather"));
-  EXPECT_THAT(text(1, far + 8), HasSubstr("four warps copy")) << "32 bits do not find the last row";
+  // Elements: 64 pages of two rows, and two rows more, reach 64 GiB.
+  const std::int64_t far = (std::int64_t{1} << 35) / 130 / 8 * 8;
+  p.k_strides = {2 * far, far, 128};
+  EXPECT_THAT(text(2), HasSubstr("four warps gather"));
+  p.k_strides = {2 * (far + 8), far + 8, 128};
+  EXPECT_THAT(text(2), HasSubstr("four warps copy")) << "32 bits do not find the last row";
+  p = kPaged;
+  p.max_pages = 300;
+  p.head_dim = 64;
+  EXPECT_THAT(text(2), HasSubstr("four warps gather a tile of keys row by row"));
+  EXPECT_THAT(text(4), HasSubstr("four warps copy the parts of a tile of keys"));
 }
 TEST_F(AttentionPagedPlan, SaysWhatNoKernelDoes) {
   const std::string gather =

@@ -3,8 +3,8 @@
 // K6 over keys in pages, and with lengths that only the device knows: parts of prompts and
 // sequences that decode, in one call. Read K6 (k6_forward.cu) first; what is different here:
 //
-//   pages       a tile of keys is copied in parts, none of which crosses a page (paged_loader.h), or
-//               row by row where pages are short (paged_gather.h)
+//   pages       a tile of keys is copied in parts, none of which crosses a page (paged_loader.h),
+//               or row by row where pages are short (paged_gather.h)
 //   lengths     a tile of queries behind the end of its sequence is not dealt
 //   groups      rows of a tile are queries times the heads that share keys (paged_consumer.h)
 //   chunks      a query sees keys of its own chunk alone (paged_mask.h)

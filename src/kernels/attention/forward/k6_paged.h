@@ -10,8 +10,8 @@
 
 namespace tilewright::kernels {
 
-/// Who copies a tile of keys: one thread its few parts, as many as pages of 64 make of it, warps more
-/// of them, or, where these are short, warps row by row.
+/// Who copies a tile of keys: one thread its few parts, as many as pages of 64 make of it, warps
+/// more of them, or, where these are short, warps row by row.
 enum class PageCopies : std::int32_t { kThread, kWarps, kRows };
 constexpr int thread_parts(int keys) {
   return keys / std::gcd(keys, 64);

@@ -8,9 +8,9 @@
 // A lane looks up one row of its warp's, a step ahead, and the warp shares what its lanes found. A
 // warp's rows have the same numbers modulo 8, so that a lane's place in a line is the same in all.
 //
-// A thread's arrival at the barrier of a stage comes by itself when its copies have landed. The fence
-// between the proxies that products need is the consumers' (PagedConsumer::wait_k): a fence here would
-// wait for all copies of the thread, also for those that have just begun.
+// A thread's arrival at the barrier of a stage comes by itself when its copies have landed. The
+// fence between the proxies is the consumers' (PagedConsumer::wait_k): a fence here would wait for
+// all copies of the thread, also for those that have just begun.
 #pragma once
 
 #include "kernels/attention/forward/k6_paged.h"
