@@ -246,9 +246,11 @@ def test_chunks_over_caches(options, d):
 @pytest.mark.parametrize("is_paged", [False, True])
 @pytest.mark.parametrize("is_packed", [False, True])
 def test_chunks_over_caches_with_many_queries(options, is_paged, is_packed):
+    """Chunks begin anywhere in a page."""
+    chunk = 13 if is_paged else 16
     q, k, v = bf16(4, 18, 4, 64), bf16(4, 48, 2, 64, seed=1), bf16(4, 48, 2, 64, seed=2)
     lengths, used = [32, 33, 47, 11], [18, 18, 17, 18]
-    caches, given = (k, v), {"cache_seqlens": i32(lengths), "attention_chunk": 16, **options}
+    caches, given = (k, v), {"cache_seqlens": i32(lengths), "attention_chunk": chunk, **options}
     if is_paged:
         caches = [x.view(24, 8, 2, 64) for x in (k, v)]
         given["page_table"] = torch.arange(24, device=q.device).view(4, 6).int()
@@ -260,7 +262,7 @@ def test_chunks_over_caches_with_many_queries(options, is_paged, is_packed):
     begin = 0
     for b, n in enumerate(lengths):
         s = used[b] if is_packed else 18
-        expected = in_chunks(q[b, :s], k[b, :n], v[b, :n], 16, **known)
+        expected = in_chunks(q[b, :s], k[b, :n], v[b, :n], chunk, **known)
         of_b = (found[0][b], found[1][b])
         if is_packed:
             of_b = (found[0][begin : begin + s], found[1][:, begin : begin + s])
@@ -268,6 +270,18 @@ def test_chunks_over_caches_with_many_queries(options, is_paged, is_packed):
         close(of_b[1], expected[1], 1e-5)
         begin += s
     assert compat.stats() == {}
+
+
+def test_chunks_behind_padding():
+    """Chunks are counted from the first key behind it."""
+    q, k, v = bf16(2, 18, 4, 64), bf16(2, 48, 2, 64, seed=1), bf16(2, 48, 2, 64, seed=2)
+    lengths, padding = [48, 29], [0, 7]
+    out, lse, *_ = fa.flash_attn_with_kvcache(q, k, v, cache_seqlens=i32(lengths), cache_leftpad=i32(padding),
+                                              attention_chunk=12, causal=True, return_softmax_lse=True)
+    for b, (n, m) in enumerate(zip(lengths, padding, strict=True)):
+        expected = in_chunks(q[b], k[b, m:n], v[b, m:n], 12, causal=True)
+        close(out[b], expected[0], LIMIT)
+        close(lse[b], expected[1], 1e-5)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -316,7 +330,7 @@ def test_chunks_of_rows_in_use():
         expected = in_chunks(q[rows], k[keys], v[keys], 4, causal=True)
         close(out[rows], expected[0], LIMIT)
         close(lse[:, rows], expected[1], 1e-5)
-    assert not out[5:7].any() and compat.stats() == {"seqused": 2}
+    assert not out[5:7].any() and compat.stats() == {}
 
 
 def test_chunks_of_e4m3_keep_their_scales():
@@ -525,7 +539,6 @@ def test_what_no_kernel_has_is_refused(change, field, is_cache):
 def kvcache_refusals():
     lengths, new = i32([3, 4]), bf16(2, 2, 2, 64, seed=5)
     table = torch.ones(64, 16, device=place())
-    yield "chunks of no pages", {"q": bf16(2, 17, 4, 64), "attention_chunk": 12}, "attention_chunk"
     pages = {"page_table": i32([[0], [1]])}
     yield "left padding of pages", {"cache_leftpad": lengths, **pages}, "cache_leftpad"
     yield "left padding by index", {"cache_leftpad": lengths, "cache_batch_idx": i32([0, 1])}, "cache_leftpad"
@@ -568,8 +581,6 @@ def test_what_caches_cannot_have_is_refused(name, change, field):
     ({"cu_seqlens_q": torch.tensor([0, 20])}, "cu_seqlens_q"),
     ({"seqused_k": torch.tensor([3])}, "seqused_k"),
     ({"cu_seqlens_k": None}, "cu_seqlens_k"),
-    ({"attention_chunk": 4, "seqused_k": torch.tensor([3], dtype=torch.int32), "cu_seqlens_k": None,
-      "cu_seqlens_q": None}, "seqused_q, seqused_k"),
 ])
 def test_varlen_refusals(change, field):
     q, k, v = (x[0] for x in operands(b=1))

@@ -105,8 +105,21 @@ def test_varlen_with_lengths_in_use():
     for rows, keys in ((slice(0, 7), slice(0, 9)), (slice(7, 20), slice(11, 31))):
         expected = attention(q[None, rows], k[None, keys], v[None, keys], causal=True)[0]
         close(out[None, rows], expected, LIMIT)
-    with pytest.raises(tilewright.InvalidArgument, match="q_descale beside q_lengths or kv_lengths"):
+    with pytest.raises(tilewright.InvalidArgument, match="q_descale beside q_lengths, kv_lengths or chunk"):
         tt.attention_varlen(q, k, v, **packing, kv_lengths=i32([9, 20]), q_descale=torch.ones(1))
+
+
+def test_chunks_are_sequences_of_their_own():
+    """Of one sequence, packed and over pages; the last query stands at the last key."""
+    x = Pages([(20, 29)])
+    of_pages = tt.attention_paged(x.q, x.k, x.v, **x.given(), causal=True, chunk=12)
+    k, v = (part[:29].to(place()) for part in x.keys[0])
+    packing = {"cu_q": i32([0, 20]), "cu_kv": i32([0, 29]), "max_q": 20, "max_kv": 29}
+    packed = tt.attention_varlen(x.q, k, v, **packing, causal=True, chunk=12)
+    for rows, keys in ((slice(0, 3), slice(0, 12)), (slice(3, 15), slice(12, 24)), (slice(15, 20), slice(24, 29))):
+        expected = attention(x.q[None, rows], k[None, keys], v[None, keys], causal=True)[0]
+        close(of_pages[None, rows], expected, LIMIT)
+        close(packed[None, rows], expected, LIMIT)
 
 
 @pytest.mark.parametrize("d", [8, 40, 96, 160, 192, 200])

@@ -47,33 +47,6 @@ def cut(cu_q: Tensor, cu_k: Tensor, chunk: int, max_k: int) -> tuple[Tensor, Ten
     return made[0], made[1]
 
 
-def cut_pages(
-    cu_q: Tensor, used_q: Tensor | None, lengths: Tensor, table: Tensor, chunk: int, page: int
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Where the pieces begin, their keys and their pages: as many for each sequence as the table has
-    room for, before them one of the queries that stand before the first key, and behind them one of
-    those not in use. These have no keys.
-    """
-    each = chunk // page
-    pieces = max(1, -(-table.shape[1] // each))
-    edges = torch.arange(pieces, dtype=torch.int32, device=cu_q.device) * chunk
-    queries = (cu_q.diff() if used_q is None else used_q)[:, None]
-    keys = lengths[:, None].clamp(min=0, max=table.shape[1] * page)
-    inside = torch.minimum((edges + queries - keys).clamp_(min=0), queries)
-    begins = torch.cat((torch.zeros_like(queries), inside, queries), 1) + cu_q[:-1, None]
-    of_pieces = F.pad((keys - edges).clamp_(min=0, max=chunk), (1, 1))
-    pages = F.pad(table, (0, pieces * each - table.shape[1])).view(-1, pieces, each)
-    pages = F.pad(pages, (0, 0, 1, 1))
-    cu = torch.cat((begins.flatten(), cu_q[-1:])).int()
-    return cu, of_pieces.flatten().int(), pages.flatten(0, 1)
-
-
-def as_pages(cache: Tensor, page: int) -> Tensor:
-    """[batch, keys, ...] as pages of a divisor of its keys."""
-    rows = flat(cache)
-    return rows.view(-1, page, *rows.shape[1:])
-
-
 def padded(cu: Tensor, leftpad: Tensor, length: int) -> Tensor:
     """Where keys begin that stand behind padding, in sequences of that length, and the end."""
     return F.pad(cu[:-1] + leftpad, (0, 1), value=(cu.shape[0] - 1) * length)

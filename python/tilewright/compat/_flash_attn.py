@@ -92,8 +92,7 @@ def forward_reasons(
         rule = "queries and keys are both packed, or neither"
         reasons.append(reason(name, None, rule, f"pass {name}: arange(batch + 1) * length"))
     elif cu_seqlens_q is None and (seqused_q is not None or seqused_k is not None):
-        text = "calls without attention_chunk" if attention_chunk else lacking(q, k, v)
-        if text:
+        if text := lacking(q, k, v):
             rule = f"used lengths without cu_seqlens_q and cu_seqlens_k are for {text}"
             fix = "pass both, or flash_attn_with_kvcache with cache_seqlens"
             reasons.append(reason("seqused_q, seqused_k", "given", rule, fix))
@@ -156,11 +155,12 @@ def forward(
     cu_q, cu_k = packed(cu_seqlens_q), packed(cu_seqlens_k)
     scatter = None
     has_used = seqused_q is not None or seqused_k is not None
-    if has_used and not attention_chunk and not lacking(q, k, v):
+    if (has_used or attention_chunk) and not lacking(q, k, v):
         sides = (int(window[0]), 0 if causal else int(window[1]))
         options = (scale, causal, *sides, softcap)
         cu = (cu_q, cu_k, max_seqlen_q, max_seqlen_k)
-        return _in_use(used, cu, packed(seqused_q), packed(seqused_k), out, options, return_lse)
+        in_use = (packed(seqused_q), packed(seqused_k))
+        return _in_use(used, cu, *in_use, out, options, attention_chunk, return_lse)
     if cu_q is not None and cu_k is not None:
         if seqused_k is not None:
             rows, cu_k = _used_rows(cu_k, seqused_k, k.shape[0])
@@ -248,9 +248,10 @@ def _in_use(
     seqused_k: Tensor | None,
     out: Tensor | None,
     options: tuple[Any, ...],
+    chunk: int,
     return_lse: bool,
 ) -> tuple[Tensor, Tensor | None]:
-    """By a kernel that reads the lengths. Rows that are not in use get 0, and an lse of -inf."""
+    """By a kernel that reads the lengths, and knows chunks. Rows that are not in use get 0, and an lse of -inf."""
     q, cu_q, cu_k = used[0], cu[0], cu[1]
     shape = _attention.out_shape(q, used[2])
     sizes = tuple(int(n) if n is not None else 0 for n in cu[2:])
@@ -262,7 +263,7 @@ def _in_use(
         rows = _attention._lse_shape(q)
         lse = q.new_full(rows, -math.inf, dtype=torch.float32) if return_lse else None
     given = (*used, None, seqused_q, seqused_k, cu_q, cu_k, None, out, lse, return_lse)
-    done = _paged.attend((*given, *sizes, *options, "auto"))
+    done = _paged.attend((*given, *sizes, *options, "auto", chunk))
     return done if return_lse else (done, None)
 
 

@@ -19,8 +19,6 @@ from ._common import count, fit, packed, reason, refuse, shape_of
 from ._flash_attn import E4M3, HEAD_DIMS, int32_reasons, lacking, operand_reasons
 
 MAX_DECODE_QUERIES = 16
-#: Keys of pages that caches without pages are read in, if they are seen in chunks.
-MIN_PAGE = 16
 MAX_SPLITS = 1024
 #: Tensors of known calls, results last.
 _CACHE = places_of(
@@ -101,8 +99,6 @@ def cache_reasons(
         if not reasons:
             appends = k is not None or rotary_cos is not None
             _paged_reasons(reasons, q, k_cache, v_cache, appends, beyond)
-        if attention_chunk:
-            _chunk_reasons(reasons, k_cache, page_table is not None, attention_chunk, cache_leftpad)
     elif k is not None:
         _append_reasons(reasons, q, k, rotary_cos is not None, causal, window)
     if rotary_cos is not None and rotary_seqlens is not None and rotary_seqlens is not lengths:
@@ -163,23 +159,6 @@ def _paged_reasons(
         rule = f"{what} come with keys that are in the cache, and are not turned"
         fix = "turn q, and write the keys to the cache, before the call"
         reasons.append(reason(field, value, rule, fix))
-
-
-def _chunk_reasons(
-    reasons: list[Reason], k_cache: Tensor, is_paged: bool, chunk: int, leftpad: Tensor | None
-) -> None:
-    """Chunks are sequences of their own over pages, so they begin where pages do."""
-    size = k_cache.shape[1]
-    if leftpad is not None:
-        fix = "move the keys to the beginning of the cache"
-        reasons.append(reason("cache_leftpad", shape_of(leftpad), "without attention_chunk", fix))
-    elif is_paged and chunk % size:
-        rule = f"a multiple of the page size, {size}, in a call that decode attention does not take"
-        reasons.append(reason("attention_chunk", chunk, rule, "take smaller pages"))
-    elif not is_paged and math.gcd(size, chunk) < MIN_PAGE:
-        rule = f"at least {MIN_PAGE} as common divisor with the room for keys, {size}, in a call that "
-        rule += "decode attention does not take"
-        reasons.append(reason("attention_chunk", chunk, rule, "make room for a multiple of it"))
 
 
 def _append_reasons(
@@ -326,14 +305,6 @@ def _over_pages(
         k, v = (_chunks.flat(x[:batch]) for x in (k, v))
         cu_k = _chunks.padded(_chunks.starts_of(batch, size, q.device), leftpad, size)
         lengths = (lengths - leftpad).clamp_(min=0)
-    elif chunk:
-        if cu_q is None:
-            cu_q, q, is_flat = _chunks.starts_of(batch, shape[1], q.device), _chunks.flat(q), True
-        if page_table is None:
-            page = math.gcd(size, chunk)
-            k, v = (_chunks.as_pages(x[:batch], page) for x in (k, v))
-            page_table = torch.arange(batch * (size // page), dtype=torch.int32, device=q.device)
-            page_table = page_table.view(batch, -1)
     elif cu_q is not None and page_table is None:  # a sequence is a page
         page_table = torch.arange(batch, dtype=torch.int32, device=q.device)[:, None]
     result_shape = _attention.out_shape(q, v)
@@ -343,12 +314,8 @@ def _over_pages(
         result = q.new_zeros(result_shape) if result is None else result.zero_()
         if return_lse:
             lse = q.new_full(_attention._lse_shape(q), -math.inf, dtype=torch.float32)
-    if chunk and cu_q is not None and page_table is not None:
-        pieces = _chunks.cut_pages(cu_q, used_q, lengths, page_table, chunk, k.shape[1])
-        used_q, (cu_q, lengths, page_table) = None, pieces
-        max_q, room = min(max_q, chunk), chunk
     given = (q, k, v, _table(page_table), used_q, lengths, cu_q, cu_k, None, result, lse, return_lse)
-    done = _paged.attend((*given, max_q, room, *options, "auto"))
+    done = _paged.attend((*given, max_q, room, *options, "auto", chunk))
     found: Tensor = done[0] if return_lse else done
     lse = done[1] if return_lse else None
     if found is not out:

@@ -100,6 +100,7 @@ def attention_varlen(
     out: Tensor | None = None,
     return_lse: bool = False,
     kernel: str = "auto",
+    chunk: int = 0,
 ) -> Any:
     """attention() of packed sequences: q [rows, heads, d], k and v [rows, kv_heads, d].
 
@@ -108,12 +109,14 @@ def attention_varlen(
     q_lengths, kv_lengths  int32 [batch]: queries and keys in use, the first of each sequence's rows,
                            read on the device; rows of results behind them are not written. Of
                            bfloat16 and float16 on Hopper
+    chunk                  keys of a chunk: a query sees those of its own alone; 0: all are one. Of
+                           bfloat16 and float16 on Hopper
     The lse is [heads, rows].
     """
-    if q_lengths is not None or kv_lengths is not None:
+    if q_lengths is not None or kv_lengths is not None or chunk:
         return _attend_lengths(
             (q, k, v, None, q_lengths, kv_lengths, cu_q, cu_kv, sink, out, None, return_lse)
-            + (max_q, max_kv, scale, causal, *window, softcap, kernel),
+            + (max_q, max_kv, scale, causal, *window, softcap, kernel, chunk),
             (q_descale, k_descale, v_descale),
         )
     given: tuple[Any, ...]
@@ -129,7 +132,7 @@ def _attend_lengths(given: tuple[Any, ...], scales: tuple[Tensor | None, ...]) -
 
     names = ("q_descale", "k_descale", "v_descale")
     for name, scale in zip(names, scales, strict=True):
-        require(scale is None, f"{name} beside q_lengths or kv_lengths: expected operands of 16 bits")
+        require(scale is None, f"{name} beside q_lengths, kv_lengths or chunk: expected operands of 16 bits")
     return _paged.attend(given)
 
 

@@ -112,25 +112,29 @@ def define_with_lse(
     into: Callable[..., Entry | None],
     fake: Callable[..., tuple[torch.Tensor, torch.Tensor]],
     names: dict[str, int],
+    tail: tuple[str, ...] = (),
 ) -> tuple[Any, Any]:
     """tilewright::name(inputs, return_lse) gives out and lse; name_out(inputs, out, lse) writes to them.
 
     `into(*inputs, out, lse)` makes the call, `names` has the places of its tensors, results last.
+    tail  inputs with defaults that stand behind all of those, in both operators and in `into`
     """
+    more = "".join(f", {text}" for text in tail)
     without_lse = {key: at for key, at in names.items() if key != "lse"}
 
     def give(*args: Any) -> Done:
-        return_lse = args[-1]
+        count = len(args) - len(tail)
+        return_lse = args[count - 1]
         out, lse = fake(*args)
-        entry = into(*args[:-1], out, lse if return_lse else None)
+        entry = into(*args[: count - 1], out, lse if return_lse else None, *args[count:])
         return (out, lse), known(entry, names if return_lse else without_lse, args[0])
 
     def write(*args: Any) -> Done:
         return (), known(into(*args), names, args[0])
 
     return (
-        define(name, f"({inputs}, bool return_lse) -> (Tensor, Tensor)", give, fake),
-        define(f"{name}_out", f"({inputs}, Tensor(a!) out, Tensor(b!)? lse) -> ()", write),
+        define(name, f"({inputs}, bool return_lse{more}) -> (Tensor, Tensor)", give, fake),
+        define(f"{name}_out", f"({inputs}, Tensor(a!) out, Tensor(b!)? lse{more}) -> ()", write),
     )
 
 

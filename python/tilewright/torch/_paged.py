@@ -58,6 +58,7 @@ def attention_paged(
     out: Tensor | None = None,
     return_lse: bool = False,
     kernel: str = "auto",
+    chunk: int = 0,
 ) -> Any:
     """attention() of q over keys in pages: parts of prompts and sequences that decode, in one call.
 
@@ -71,6 +72,7 @@ def attention_paged(
     max_q             at least the longest sequence's queries; needed with cu_q
     q_lengths         int32 [b]: queries of each, the first of those that there is room for; rows of
                       out and lse behind them are not written
+    chunk             keys of a chunk: a query sees those of its own alone; 0: all are one
 
     The last query of a sequence stands at its last key. The lse is [heads, rows], or [b, heads, s].
     Nothing waits for the device, and a CUDA graph of the call serves other lengths and pages.
@@ -80,7 +82,7 @@ def attention_paged(
         max_q = q.shape[1] if q.dim() == 4 else 0
     given: tuple[Any, ...]
     given = (q, k_cache, v_cache, page_table, q_lengths, kv_lengths, cu_q, None, sink, out, None)
-    given += (return_lse, max_q, 0, scale, causal, *window, softcap, kernel)
+    given += (return_lse, max_q, 0, scale, causal, *window, softcap, kernel, chunk)
     if not is_compiling() and (done := _calls.run(*given)) is not None:
         return done
     require(page_table is not None, "page_table is None; expected int32 [batch, pages of a sequence]")
@@ -123,7 +125,7 @@ _calls = known_calls(len(_TENSORS))
 
 
 def attend(given: tuple[Any, ...]) -> Any:
-    """A call that is not known; from now on it is.
+    """A call that is not known; from now on it is. A chunk is its last argument.
 
     k and v are [pages, page_size, kv_heads, d] with page_table, and else [rows, kv_heads, d] with
     cu_kv, or [b, t, kv_heads, d]. A given lse is written where there are queries.
@@ -132,18 +134,18 @@ def attend(given: tuple[Any, ...]) -> Any:
     expect_tensors(_NAMES, given, 3)
     _require_rows(q, given[6])
     direct = is_direct(q, k, v) and (sink is None or have_no_gradient(sink))
-    args = (*given[:9], *given[12:])
+    args, chunk = (*given[:9], *given[12:-1]), given[-1]
     if not direct and out is None and lse is None:
-        out, lse = _paged_op(*args, return_lse)
+        out, lse = _paged_op(*args, return_lse, chunk)
         return (out, lse) if return_lse else out
     out = _empty_out(q, v) if out is None else out
     if return_lse and lse is None:
         lse = q.new_empty(_lse_shape(q), dtype=torch.float32)
     if not direct:
-        _paged_out_op(*args, out, lse)
+        _paged_out_op(*args, out, lse, chunk)
         return (out, lse) if return_lse else out
     run: Any = _paged_into
-    if entry := run(*args, out, lse):
+    if entry := run(*args, out, lse, chunk):
         Way(_calls, given, _TENSORS).remember(entry, {"out": out, "lse": lse})
     return (out, lse) if return_lse else out
 
@@ -173,6 +175,7 @@ def _paged_into(
     kernel: str,
     out: Tensor,
     lse: Tensor | None,
+    chunk: int = 0,
 ) -> Entry | None:
     """The operator, which the next call may hand over to what it is given."""
     if q.numel() == 0:
@@ -181,7 +184,7 @@ def _paged_into(
     key = (
         "attention_paged",
         signature(q, k, v, out, lse, sink, *lengths),
-        *(max_q, max_kv, scale, causal, window_left, window_right, softcap, kernel),
+        *(max_q, max_kv, scale, causal, window_left, window_right, softcap, kernel, chunk),
     )
     entry: Entry | None = table.get(key)
     if entry is None:
@@ -194,6 +197,7 @@ def _paged_into(
             "window_left": window_left,
             "window_right": window_right,
             "softcap": softcap,
+            "chunk": chunk,
             "has_sink": sink is not None,
             "has_lse": lse is not None,
             "has_q_lengths": q_lengths is not None,
@@ -323,10 +327,10 @@ def _check(
 
 
 def _paged_fake(*args: Any) -> tuple[Tensor, Tensor]:
-    q, v, return_lse = args[0], args[2], args[-1]
+    q, v, return_lse = args[0], args[2], args[-2]
     return _empty_out(q, v), q.new_empty(_lse_shape(q) if return_lse else (0,), dtype=torch.float32)
 
 
 _paged_op, _paged_out_op = define_with_lse(
-    "attention_paged", _INPUTS, _paged_into, _paged_fake, _TENSORS
+    "attention_paged", _INPUTS, _paged_into, _paged_fake, _TENSORS, ("int chunk=0",)
 )
