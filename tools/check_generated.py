@@ -30,8 +30,9 @@ class Generator:
 
 
 def logs_named_in(header):
-    """The logs that a table of rates says it was made from."""
-    return re.findall(r"^// (bench/results/\S+\.json)$", (ROOT / header).read_text(), re.M)
+    """The logs that a table of rates says it was made from, and the options."""
+    found = re.findall(r"^// (?:(bench/results/\S+\.json)|    (--\S+) (\S+))$", (ROOT / header).read_text(), re.M)
+    return [word for words in found for word in words if word]
 
 
 def generators(name):

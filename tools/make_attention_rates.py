@@ -2,10 +2,10 @@
 """Writes src/ops/attention/rates.h, what plan() chooses by, from a log of `tilewright ladder` on an H200, or of
 `bench/attention_peers.py --dtype e4m3 --all-forms` for the forms of K7.
 
-    tools/make_attention_rates.py bench/results/LOG.json
+    tools/make_attention_rates.py bench/results/LOG.json [--as k6_trial=k6,k6=]
 
-Lengths that the log lacks take the rate of the nearest one; kernels and head dimensions that it lacks keep their
-rows.
+--as: what a kernel of the log is called since; nothing: it is gone. Lengths that the log lacks take the rate of
+the nearest one; kernels and head dimensions that it lacks keep their rows.
 """
 
 import argparse
@@ -20,7 +20,7 @@ LENGTHS = [512, 1024, 2048, 4096, 8192, 16384]
 ROW = re.compile(r'    \{"(\w+)", +(\d+), \{([^}]*)\}, \{([^}]*)\}\},')
 
 
-def read_rates(log):
+def read_rates(log, new_names):
     """(kernel, head_dim) -> {False: {n: rate}, True: {n: rate}}, of widths that are not padded. "k6_v128": with
     values of 128"""
     rates = {}
@@ -33,7 +33,10 @@ def read_rates(log):
         rate = sample["flops"] / statistics.median(sample["samples_us"]) * 1e-6
         value_dim = problem.get("value_dim", problem["head_dim"])
         values = "" if value_dim == problem["head_dim"] else f"_v{value_dim}"
-        key = sample["kernel"] + values, problem["head_dim"]
+        name = new_names.get(sample["kernel"], sample["kernel"])
+        if not name:
+            continue
+        key = name + values, problem["head_dim"]
         rates.setdefault(key, {False: {}, True: {}})[problem["causal"]][problem["q_len"]] = rate
     return rates
 
@@ -46,13 +49,15 @@ def fill(by_length):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("log", type=pathlib.Path)
+    parser.add_argument("--as", dest="new_names", default={}, metavar="OLD=NEW,...",
+                        type=lambda text: dict(pair.split("=") for pair in text.split(",")))
     args = parser.parse_args()
     log = json.loads(args.log.read_text())
     if log["device"]["is_simulated"]:
         raise SystemExit(f"{args.log}: simulated, so it has no rates")
     text = HEADER.read_text()
     rows = {(m[1], int(m[2])): [m[3], m[4]] for m in ROW.finditer(text)}
-    for key, of_mask in read_rates(log).items():
+    for key, of_mask in read_rates(log, args.new_names).items():
         row = rows.setdefault(key, [None, None])
         for causal, by_length in of_mask.items():
             if by_length:
@@ -64,7 +69,8 @@ def main():
     begin = text.index("kAttentionRates[] = {\n") + len("kAttentionRates[] = {\n")
     end = text.index("};\n// clang-format on")
     text = text[:begin] + "\n".join(lines) + "\n" + text[end:]
-    origin = (f"// Made by tools/make_attention_rates.py from\n// bench/results/{args.log.name}\n"
+    names = f"//     --as {','.join(map('='.join, args.new_names.items()))}\n" if args.new_names else ""
+    origin = (f"// Made by tools/make_attention_rates.py from\n// bench/results/{args.log.name}\n{names}"
               "// and logs before it, for what it lacks.")
     text = re.sub(r"(// TFLOP/s of .*\n//\n)(//.*\n)+", lambda m: m[1] + origin + "\n", text)
     HEADER.write_text(text)

@@ -137,6 +137,9 @@ TILEWRIGHT_ON_EVERY_DEVICE(AttentionCompleteK6);
 TEST_P(AttentionCompleteK6, HeadDim64) {
   check_head_dim(64);
 }
+TEST_P(AttentionCompleteK6, HeadDim96) {
+  check_head_dim(96);
+}
 TEST_P(AttentionCompleteK6, HeadDim128) {
   check_head_dim(128);
 }

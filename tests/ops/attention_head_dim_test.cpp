@@ -134,6 +134,30 @@ TEST_P(AttentionHeadDimTest, EveryOptionOfTheFormOf192) {
   check(with(full, [](auto& p) { p.kv_len = 0; }));
 }
 
+// The same of both forms of 96, whose second box of columns is used by half: 340 keys are three or
+// four steps.
+TEST_P(AttentionHeadDimTest, EveryOptionOfTheFormsOf96) {
+  if (is_blackwell()) GTEST_SKIP() << "it has none";
+  const AttentionProblem full = {.heads = 2,
+                                 .kv_heads = 1,
+                                 .q_len = 150,
+                                 .kv_len = 340,
+                                 .head_dim = 96,
+                                 .causal = true,
+                                 .has_lse = true};
+  for (const auto& [kernel, dtype] :
+       {std::pair{"k6", DType::kBF16}, {"k6", DType::kF16}, {"k6_short", DType::kF16}}) {
+    const auto base = with(full, [&](auto& p) { p.dtype = dtype, p.kernel = kernel; });
+    check(with(base, [](auto& p) { p.has_sink = true, p.kv_len = 213; }));
+    check(with(base, [](auto& p) { p.causal = false, p.window_left = 30, p.window_right = 120; }));
+    check(with(base, [](auto& p) { p.causal = false, p.softcap = 4, p.scale = 0.3; }));
+    check(with(base, [](auto& p) { p.value_dim = 72, p.kv_heads = 2; }));
+    check(packed(with(base, [](auto& p) { p.window_left = 130, p.head_dim = 80; }), {130, 0, 3, 20},
+                 {340, 5, 40, 10}));
+  }
+  check(with(full, [](auto& p) { p.kv_len = 0; }));
+}
+
 TEST_P(AttentionHeadDimTest, CapturedInAGraph) {
   const AttentionProblem p = {
       .heads = 2, .kv_heads = 2, .head_dim = 72, .causal = true, .has_lse = true};
@@ -162,14 +186,14 @@ class AttentionPaddingTest : public ::testing::Test {
 };
 
 const AttentionProblem kLong = {
-    .batch = 4, .heads = 16, .kv_heads = 16, .q_len = 4096, .kv_len = 4096, .head_dim = 80};
+    .batch = 4, .heads = 16, .kv_heads = 16, .q_len = 4096, .kv_len = 4096, .head_dim = 112};
 
 TEST_F(AttentionPaddingTest, ThePlanSaysWhatItCosts) {
   const AttentionPlan plan = make_attention_plan(h200(), kLong);
   EXPECT_EQ(plan.padded_head_dim, 128);
   EXPECT_EQ(plan.launches.size(), 1u);
-  EXPECT_THAT(plan.to_string(), HasSubstr("head_dim 80 as 128: 1.6 times the products"));
-  EXPECT_EQ(plan.flops, 4.0 * 80 * 4 * 16 * 4096 * 4096);
+  EXPECT_THAT(plan.to_string(), HasSubstr("head_dim 112 as 128: 1.14 times the products"));
+  EXPECT_EQ(plan.flops, 4.0 * 112 * 4 * 16 * 4096 * 4096);
 
   const auto packed_problem =
       with(kLong, [](auto& p) { p.is_packed = true, p.total_q = p.total_kv = 4 * 4096; });
@@ -194,11 +218,12 @@ TEST_F(AttentionPaddingTest, CostsHavePaddingAndTrimming) {
   EXPECT_EQ(trim_cost_us(find_attention_kernel("k5"), wide), 0);
 }
 
-// Hopper has a form of 192: no sizes from 136 on are computed as 256 that fit into it, and it ends
-// rows itself.
-TEST_F(AttentionPaddingTest, From136To192ByTheFormOf192) {
+// Hopper has forms of 96 and 192: no size is computed as 128 or 256 that fits into one of them, and
+// they end rows themselves.
+TEST_F(AttentionPaddingTest, ByTheFormsOf96And192) {
   for (const bool is_packed : {false, true}) {
-    for (const std::int64_t head_dim : {136, 160, 192}) {
+    for (const std::int64_t head_dim : {72, 80, 96, 136, 160, 192}) {
+      const int width = head_dim <= 96 ? 96 : 192;
       const AttentionPlan plan = make_attention_plan(h200(), with(kLong, [&](auto& p) {
                                                        p.head_dim = head_dim,
                                                        p.is_packed = is_packed;
@@ -206,14 +231,16 @@ TEST_F(AttentionPaddingTest, From136To192ByTheFormOf192) {
                                                          p.total_q = p.total_kv = 4 * 4096;
                                                      }));
       EXPECT_EQ(plan.kernel, "k6");
-      EXPECT_EQ(plan.padded_head_dim, 192);
+      EXPECT_EQ(plan.padded_head_dim, width);
       ASSERT_EQ(plan.launches.size(), 1u) << "nothing is trimmed";
-      EXPECT_EQ(plan.launches[0].entry, "attention_k6_bf16_d192");
+      EXPECT_EQ(plan.launches[0].entry, fmt::format("attention_k6_bf16_d{}", width));
     }
   }
-  const AttentionPlan plan =
-      make_attention_plan(h200(), with(kLong, [](auto& p) { p.head_dim = 200; }));
-  EXPECT_EQ(plan.padded_head_dim, 256);
+  for (const auto& [head_dim, width] : {std::pair{104, 128}, {200, 256}}) {
+    const AttentionPlan plan =
+        make_attention_plan(h200(), with(kLong, [&](auto& p) { p.head_dim = head_dim; }));
+    EXPECT_EQ(plan.padded_head_dim, width);
+  }
 }
 
 TEST_F(AttentionPaddingTest, RefusesWhatItCannotPad) {
@@ -223,7 +250,7 @@ TEST_F(AttentionPaddingTest, RefusesWhatItCannotPad) {
   EXPECT_THAT(text(h200(), at(100)), HasSubstr("head_dim = 100; expected a multiple of 8"));
   EXPECT_THAT(text(h200(), at(264)),
               AllOf(HasSubstr("k5, k7, k8: exists for head_dim 64, 128, 256"),
-                    HasSubstr("k6, k6_pages: exists for head_dim 64, 128, 192, 256")));
+                    HasSubstr("k6, k6_pages: exists for head_dim 64, 96, 128, 192, 256")));
   EXPECT_THAT(text(b200(), at(520)), HasSubstr("sm100_c: exists for head_dim 64, 128, 256, 512"));
   EXPECT_THAT(text(h200(), at(96, "k4_2")), HasSubstr("exists for head_dim 64, 128, 256"));
   EXPECT_THAT(text(h200(), at(96, "k7")),

@@ -214,7 +214,7 @@ TEST_F(AttentionPlanTest, SaysWhyNothingFits) {
     return std::string("nothing was thrown");
   };
   EXPECT_THAT(message(h200(), with(kGood, [](auto& p) { p.head_dim = 264; })),
-              HasSubstr("k6, k6_pages: exists for head_dim 64, 128, 192, 256"));
+              HasSubstr("k6, k6_pages: exists for head_dim 64, 96, 128, 192, 256"));
   device::DeviceInfo a100 = h200();
   a100.name = "NVIDIA A100";
   a100.compute_capability = 80;

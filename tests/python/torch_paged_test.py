@@ -145,10 +145,10 @@ def test_no_kernel_is_a_reason_of_the_plan():
     x = Pages([(3, 9)])
     assert _paged.reasons_against(x.q.device, torch.bfloat16, 4, 2, 64) == ()
     wide = Pages([(3, 9)], d=264)
-    with pytest.raises(tilewright.Unsupported, match="k6_pages: exists for head_dim 64, 128, 192, 256"):
+    with pytest.raises(tilewright.Unsupported, match="k6_pages: exists for head_dim 64, 96, 128, 192, 256"):
         tt.attention_paged(wide.q, wide.k, wide.v, **wide.given())
     reason, = _paged.reasons_against(x.q.device, torch.bfloat16, 4, 2, 264)
-    assert (reason.value, reason.rule) == ("k6_pages", "exists for head_dim 64, 128, 192, 256")
+    assert (reason.value, reason.rule) == ("k6_pages", "exists for head_dim 64, 96, 128, 192, 256")
     reason, = _paged.reasons_against(x.q.device, torch.float8_e4m3fn, 4, 2, 64)
     assert (reason.value, reason.rule) == ("k6_pages", "does not support operands of e4m3")
     if place() == "cpu":

@@ -86,10 +86,9 @@ struct AttentionConsumer {
     ptx::wgmma_fence_sync_aligned();
     multiply_qk<Element, kKeys, kHeadDim>(
         s,
-        advance_descriptor(
-            Box<kernels::kWarpgroupRows, 2 * kHeadDim>::k_major(ptx::shared_address(shared.q)),
-            (q_at.stage * kConsumers + index) * (Shared::kQBytes >> 4)),
-        advance_descriptor(Box<kKeys, 2 * kHeadDim>::k_major(ptx::shared_address(shared.k)),
+        advance_descriptor(Shared::QBox::k_major(ptx::shared_address(shared.q)),
+                           (q_at.stage * kConsumers + index) * (Shared::kQBytes >> 4)),
+        advance_descriptor(Shared::KBox::k_major(ptx::shared_address(shared.k)),
                            k_at.stage * (Shared::kKBytes >> 4)));
     ptx::wgmma_commit_group_sync_aligned();
   }
@@ -99,7 +98,7 @@ struct AttentionConsumer {
     ptx::wgmma_fence_sync_aligned();
     multiply_pv<Element, kValueDim, kKeys>(
         o, p,
-        advance_descriptor(Box<kKeys, 2 * kValueDim>::mn_major(ptx::shared_address(shared.v)),
+        advance_descriptor(Shared::VBox::mn_major(ptx::shared_address(shared.v)),
                            v_at.stage * (Shared::kVBytes >> 4)));
     ptx::wgmma_commit_group_sync_aligned();
   }
@@ -155,7 +154,7 @@ struct AttentionConsumer {
     const std::int32_t thread = static_cast<std::int32_t>(index * 128 + threadIdx.x % 128);
     for (std::int32_t row = rows + thread / 8; row < kKeys; row += kConsumers * 16) {
 #pragma unroll
-      for (int box = 0; box < kValueDim / kBoxColumns; ++box) {
+      for (int box = 0; box < Shared::VBox::kBoxes; ++box) {
         auto* at = shared.v[v_at.stage] + (box * kKeys + row) * kBoxRowBytes + thread % 8 * 16;
         *reinterpret_cast<uint4*>(at) = make_uint4(0, 0, 0, 0);
       }

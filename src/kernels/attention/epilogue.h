@@ -132,7 +132,7 @@ __device__ void store_boxes(const kernels::AttentionParams& params, std::uint8_t
   ptx::bar_sync<128>(barrier);
   if (threadIdx.x % 128 != 0) return;
 #pragma unroll
-  for (int box = 0; box < Columns / kBoxColumns; ++box) {
+  for (int box = 0; box < (Columns + kBoxColumns - 1) / kBoxColumns; ++box) {
     ptx::cp_async_bulk_tensor_4d_global_shared(params.out_map, box * kBoxColumns, row, head, batch,
                                                start + box * kBoxBytes);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/attention/attention.h"
+#include "kernels/attention/boxed_columns.h"
 #include "kernels/attention/mask.h"
 #include "ptx/address.h"
 #include "tile/box.h"
@@ -17,9 +18,10 @@ namespace tilewright::tile {
 /// Config: Element, kHeadDim, kValueDim, kKeys of a step, kConsumers, kQStages, kKvStages.
 template <class C>
 struct AttentionShared {
-  static constexpr int kQBytes = kernels::kWarpgroupRows * C::kHeadDim * 2;
-  static constexpr int kKBytes = C::kKeys * C::kHeadDim * 2;
-  static constexpr int kVBytes = C::kKeys * C::kValueDim * 2;
+  using QBox = Box<kernels::kWarpgroupRows, 2 * kernels::boxed_columns(C::kHeadDim)>;
+  using KBox = Box<C::kKeys, 2 * kernels::boxed_columns(C::kHeadDim)>;
+  using VBox = Box<C::kKeys, 2 * kernels::boxed_columns(C::kValueDim)>;
+  static constexpr int kQBytes = QBox::kBytes, kKBytes = KBox::kBytes, kVBytes = VBox::kBytes;
 
   std::uint8_t q[C::kQStages][C::kConsumers][kQBytes];
   std::uint8_t k[C::kKvStages][kKBytes];
@@ -92,17 +94,17 @@ struct AttentionLoader {
   __device__ void fill_q(const QueryRows& rows, int i) {
     const Ring<kQStages> ring(shared.q_ring[i]);
     ptx::mbarrier_arrive_expect_tx(ring.full(q_at), Shared::kQBytes);
-    Box<kernels::kWarpgroupRows, 2 * C::kHeadDim>::template load<2>(
-        shared.q[q_at.stage][i], params.q_map, rows.first + i * kernels::kWarpgroupRows, rows.head,
-        rows.batch, ring.full(q_at));
+    Shared::QBox::template load<2>(shared.q[q_at.stage][i], params.q_map,
+                                   rows.first + i * kernels::kWarpgroupRows, rows.head, rows.batch,
+                                   ring.full(q_at));
   }
   /// Tile number n of the keys or values.
   __device__ void load_k(const KeyRows& rows, std::int32_t n) {
     last_k = k_at;
-    load_rows<C::kHeadDim>(rows, n, shared.k_ring, k_at, shared.k, params.k_map);
+    load_rows<typename Shared::KBox>(rows, n, shared.k_ring, k_at, shared.k, params.k_map);
   }
   __device__ void load_v(const KeyRows& rows, std::int32_t n) {
-    load_rows<C::kValueDim>(rows, n, shared.v_ring, v_at, shared.v, params.v_map);
+    load_rows<typename Shared::VBox>(rows, n, shared.v_ring, v_at, shared.v, params.v_map);
   }
   __device__ void load_rest_backwards(const KeyRows& rows, std::int32_t begin, std::int32_t end) {
     std::int32_t n = end - 1;
@@ -112,15 +114,14 @@ struct AttentionLoader {
     }
     load_v(rows, n);
   }
-  template <int Columns>
+  template <class TileBox>
   __device__ void load_rows(const KeyRows& rows, std::int32_t n, RingBarriers<kKvStages>& barriers,
                             RingPosition<kKvStages>& at,
-                            std::uint8_t (&stages)[kKvStages][C::kKeys * Columns * 2],
-                            const void* map) {
+                            std::uint8_t (&stages)[kKvStages][TileBox::kBytes], const void* map) {
     const Ring<kKvStages> ring(barriers);
-    ring.start_filling(at, C::kKeys * Columns * 2);
-    Box<C::kKeys, 2 * Columns>::template load<2>(stages[at.stage], map, rows.first + n * C::kKeys,
-                                                 rows.head, rows.batch, ring.full(at));
+    ring.start_filling(at, TileBox::kBytes);
+    TileBox::template load<2>(stages[at.stage], map, rows.first + n * C::kKeys, rows.head,
+                              rows.batch, ring.full(at));
     at.advance();
   }
 };

@@ -179,7 +179,7 @@ TEST_F(AttentionPagedPlan, SaysWhatNoKernelDoes) {
                  "as a sequence of its own, or take decode attention, which has chunks for up to "
                  "16 queries.");
   expect_refused(h200(), changed(kPaged, [](auto& p) { p.head_dim = 264; }),
-                 "k6_pages: exists for head_dim 64, 128, 192, 256", gather);
+                 "k6_pages: exists for head_dim 64, 96, 128, 192, 256", gather);
   expect_refused(
       h200(), changed(kPaged, [](auto& p) { p.dtype = DType::kF8_E4M3; }),
       "does not support operands of e4m3",

@@ -324,9 +324,10 @@ TEST_P(AttentionPagedTest, EveryFormOfTheKernel) {
   for (const DType dtype : {DType::kBF16, DType::kF16}) {
     // Gathered, copied by warps and by one thread.
     for (const auto& [head_dim, page_size] :
-         {std::pair{64, 64}, std::pair{128, 4}, std::pair{128, 16}, std::pair{128, 64},
-          std::pair{192, 1}, std::pair{192, 16}, std::pair{192, 96}, std::pair{256, 4},
-          std::pair{256, 16}, std::pair{256, 80}}) {
+         {std::pair{64, 64}, std::pair{96, 1}, std::pair{96, 16}, std::pair{96, 64},
+          std::pair{128, 4}, std::pair{128, 16}, std::pair{128, 64}, std::pair{192, 1},
+          std::pair{192, 16}, std::pair{192, 96}, std::pair{256, 4}, std::pair{256, 16},
+          std::pair{256, 80}}) {
       SCOPED_TRACE(fmt::format("{} {} pages of {}", to_string(dtype), head_dim, page_size));
       PagedCase c = mixed(page_size, head_dim);
       c.problem.dtype = dtype;

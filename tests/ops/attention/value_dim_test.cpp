@@ -70,9 +70,9 @@ TEST_P(AttentionValueDimTest, EveryPairIsThatOfAWiderForm) {
     const char* entry;
   };
   for (const auto& [head_dim, value_dim, entry] :
-       {Pair{136, 104, "_d192_v128"}, Pair{192, 8, "_d192_v128"}, Pair{40, 72, "_d128"},
-        Pair{64, 24, "_d64"}, Pair{144, 160, is_blackwell() ? "_d256" : "_d192"},
-        Pair{256, 64, "_d256"}}) {
+       {Pair{136, 104, "_d192_v128"}, Pair{192, 8, "_d192_v128"},
+        Pair{40, 72, is_blackwell() ? "_d128" : "_d96"}, Pair{64, 24, "_d64"},
+        Pair{144, 160, is_blackwell() ? "_d256" : "_d192"}, Pair{256, 64, "_d256"}}) {
     const AttentionProblem p = with(kBase, [&](auto& x) {
       x.head_dim = head_dim, x.value_dim = value_dim, x.q_len = 20, x.dtype = DType::kF16;
       if (value_dim <= 128 && head_dim <= 192) x.kernel = own_kernel();
@@ -152,7 +152,7 @@ TEST_F(AttentionValueDimPlan, RefusesWhatHasNoForm) {
   EXPECT_THAT(text(h200(), at(192, -8)), HasSubstr("value_dim = -8; expected a multiple of 8"));
   EXPECT_THAT(
       text(h200(), at(64, 512)),
-      HasSubstr("k6, k6_pages: exists for head_dim 64, 128, 192, 256, 192 with value_dim 128"));
+      HasSubstr("k6, k6_pages: exists for head_dim 64, 96, 128, 192, 256, 192 with value_dim 128"));
   for (const char* const kernel : {"k1", "k4_2", "k6_3", "k7", "k8"})
     EXPECT_THAT(text(h200(), at(128, 64, kernel)),
                 HasSubstr("does not support a value_dim other than head_dim"));

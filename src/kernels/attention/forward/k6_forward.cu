@@ -13,6 +13,8 @@
 //   keys first     the next tile's first keys are loaded before its queries
 //   early begin    with two stages of queries the next tile's first scores run under this one's end
 //   staged out     results leave through shared memory by tensor copies
+//   diagonal       a warpgroup that sees nothing of the second half of a tile's last keys computes
+//                  the first half alone (diagonal.h)
 //   polling        the first consumer waits for copies, the others for their turn behind it
 // Which of them a head dimension has, with how many warpgroups and keys, is data: kK6Variants.
 //
@@ -111,9 +113,10 @@ __device__ void attention_k6(const AttentionParams& params) {
   } else {
     ptx::setmaxnreg_inc_sync_aligned<C::kConsumerRegisters>();
     const std::uint32_t index = ptx::uniform(threadIdx.x / 128 - 1);
-    K6Worker<C>{{params, shared.rings, index},
-                dynamic + C::kVariant.ring_bytes() + index * (64 * C::kValueDim * 2),
-                ptx::shared_address(&shared.zero)}
+    K6Worker<C>{
+        {params, shared.rings, index},
+        dynamic + C::kVariant.ring_bytes() + index * (C::kVariant.out_bytes() / C::kConsumers),
+        ptx::shared_address(&shared.zero)}
         .run(shared);
   }
 }
@@ -127,6 +130,8 @@ __device__ void attention_k6(const AttentionParams& params) {
 
 TILEWRIGHT_K6(bf16, Bf16, d64)
 TILEWRIGHT_K6(bf16, Bf16, d64_short)
+TILEWRIGHT_K6(bf16, Bf16, d96)
+TILEWRIGHT_K6(bf16, Bf16, d96_short)
 TILEWRIGHT_K6(bf16, Bf16, d128)
 TILEWRIGHT_K6(bf16, Bf16, d128_short)
 TILEWRIGHT_K6(bf16, Bf16, d128_long)
@@ -135,6 +140,8 @@ TILEWRIGHT_K6(bf16, Bf16, d256)
 TILEWRIGHT_K6(bf16, Bf16, d192_v128)
 TILEWRIGHT_K6(f16, Fp16, d64)
 TILEWRIGHT_K6(f16, Fp16, d64_short)
+TILEWRIGHT_K6(f16, Fp16, d96)
+TILEWRIGHT_K6(f16, Fp16, d96_short)
 TILEWRIGHT_K6(f16, Fp16, d128)
 TILEWRIGHT_K6(f16, Fp16, d128_short)
 TILEWRIGHT_K6(f16, Fp16, d128_long)

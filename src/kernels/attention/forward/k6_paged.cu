@@ -173,11 +173,13 @@ __device__ void attention_k6_pages(const AttentionPagedParams& params) {
       attention_k6_pages<PagedConfig<tile::ELEMENT, find_k6_index(kK6PagedVariants, #NAME)>>)
 
 TILEWRIGHT_K6_PAGES(bf16, Bf16, d64)
+TILEWRIGHT_K6_PAGES(bf16, Bf16, d96)
 TILEWRIGHT_K6_PAGES(bf16, Bf16, d128)
 TILEWRIGHT_K6_PAGES(bf16, Bf16, d192)
 TILEWRIGHT_K6_PAGES(bf16, Bf16, d256)
 TILEWRIGHT_K6_PAGES(bf16, Bf16, d192_v128)
 TILEWRIGHT_K6_PAGES(f16, Fp16, d64)
+TILEWRIGHT_K6_PAGES(f16, Fp16, d96)
 TILEWRIGHT_K6_PAGES(f16, Fp16, d128)
 TILEWRIGHT_K6_PAGES(f16, Fp16, d192)
 TILEWRIGHT_K6_PAGES(f16, Fp16, d256)

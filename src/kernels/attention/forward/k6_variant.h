@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/attention/attention.h"
+#include "kernels/attention/boxed_columns.h"
 
 #include <span>
 #include <string_view>
@@ -27,7 +28,8 @@ struct K6Variant {
   bool stages_out = false;  ///< results leave through shared memory by tensor copies
   int kv_stages = 2;        ///< of keys and of values
   bool first_polls = true;  ///< only the first consumer waits for copies, the others for their turn
-  bool clips = false;       ///< rows end at value_dim, where it is less; over pages always
+  bool cuts_diagonal = false;  ///< see diagonal.h
+  bool clips = false;          ///< rows end at value_dim, where it is less; over pages always
 
   static constexpr int kBarrierBytes = 512;
 
@@ -36,11 +38,12 @@ struct K6Variant {
   }
   /// Queries, keys and values; then barriers, up to a multiple of 1024 bytes; then results.
   constexpr int ring_bytes() const {
-    const int queries = q_stages * consumers * 64 * head_dim * 2;
-    const int rings = queries + kv_stages * keys * (head_dim + value_dim) * 2;
+    const int key_bytes = boxed_columns(head_dim) * 2, value_bytes = boxed_columns(value_dim) * 2;
+    const int queries = q_stages * consumers * 64 * key_bytes;
+    const int rings = queries + kv_stages * keys * (key_bytes + value_bytes);
     return (rings + kBarrierBytes + 1023) / 1024 * 1024;
   }
-  constexpr int out_bytes() const { return consumers * 64 * value_dim * 2; }
+  constexpr int out_bytes() const { return consumers * 64 * boxed_columns(value_dim) * 2; }
 };
 
 /// Number of the variant of that name, of kK6Variants or kK6PagedVariants (k6_paged.h); not a

@@ -5,6 +5,7 @@
 #include "kernels/attention/barriers.h"
 #include "kernels/attention/consumer.h"
 #include "kernels/attention/epilogue.h"
+#include "kernels/attention/forward/diagonal.h"
 #include "kernels/attention/forward/k6_variant.h"
 #include "kernels/attention/schedule.h"
 #include "ptx/bulk_tensor_copy.h"
@@ -29,6 +30,7 @@ struct K6Work {
   tile::DealtTile tile;
   typename C::Tiles tiles;
   bool has_keys;
+  bool is_half = false;  ///< a warpgroup's: it sees nothing of the second half of the last keys
 
   __device__ K6Work(const AttentionParams& params, const tile::DealtTile& dealt)
       : tile(dealt),
@@ -40,12 +42,20 @@ template <class C>
 struct K6Worker : C::Consumer {
   using Base = typename C::Consumer;
   using Base::index;
+  using Base::k_at;
   using Base::params;
+  using Base::q_at;
+  using Base::shared;
+  using Base::v_at;
+  using typename Base::Element;
   using typename Base::Results;
   using typename Base::Rows;
   using typename Base::Scores;
+  using typename Base::Shared;
   using typename Base::Weights;
   static constexpr int kValueDim = C::kValueDim, kKeys = C::kKeys;
+  static constexpr bool kCuts = C::kVariant.cuts_diagonal;
+  static_assert(!kCuts || (C::kQStages == 1 && !C::kHasPages));
 
   std::uint8_t* staging;  ///< of this warpgroup's results
   std::uint32_t zero_at;  ///< address of Shared::zero
@@ -67,8 +77,58 @@ struct K6Worker : C::Consumer {
     return ptx::ld_volatile_shared_f32(zero_at);
   }
 
-  // One tile of keys while the previous one's values are still being multiplied.
-  template <bool IsPlain>
+  // Whether this warpgroup sees nothing of the second half of a tile's last keys.
+  __device__ bool sees_half(const tile::DealtTile& tile, const typename C::Tiles& tiles) const {
+    const std::int32_t last = tile.first_query + static_cast<std::int32_t>(index) * kWarpgroupRows +
+                              kWarpgroupRows - 1 + tile.kv_len - tile.q_len;
+    return tile::VisibleKeys(params, last, tile.kv_len).end <= (tiles.end - 1) * kKeys + kKeys / 2;
+  }
+  // Scores of the first half of the keys that are next in the ring; the others are -inf. Issued and
+  // waited for: what is in flight must not differ between warpgroups where their paths meet.
+  __device__ void compute_half_scores(Scores& s) {
+    auto& half = reinterpret_cast<float(&)[kKeys / 4]>(s);
+    tile::multiply_and_wait(half, [&] {
+      tile::multiply_qk_first<Element, kKeys / 2, kKeys, C::kHeadDim>(
+          half,
+          tile::advance_descriptor(Shared::QBox::k_major(ptx::shared_address(shared.q)),
+                                   index * (Shared::kQBytes >> 4)),
+          tile::advance_descriptor(Shared::KBox::k_major(ptx::shared_address(shared.k)),
+                                   k_at.stage * (Shared::kKBytes >> 4)));
+    });
+    this->release_k();
+#pragma unroll
+    for (int i = kKeys / 4; i < kKeys / 2; ++i) s[i] = -INFINITY;
+  }
+  // The values of those keys.
+  __device__ void issue_half_values(Results& o, const Weights& p) const {
+    ptx::wgmma_fence_operand(o);
+    ptx::wgmma_fence_sync_aligned();
+    tile::multiply_pv_first<Element, kValueDim, kKeys>(
+        o, p,
+        tile::advance_descriptor(Shared::VBox::mn_major(ptx::shared_address(shared.v)),
+                                 v_at.stage * (Shared::kVBytes >> 4)));
+    ptx::wgmma_commit_group_sync_aligned();
+  }
+  // Weights of a tile's last keys. Without a window no row begins among them.
+  __device__ void weigh_last_keys(Scores& s, tile::OnlineSoftmax& softmax, float (&correction)[2],
+                                  const Rows& rows, std::int32_t n) const {
+    if constexpr (kCuts) {
+      if (params.softcap_scale == 0.0f && params.window_left == kUnboundedWindow) {
+        const tile::VisibleKeys first(params, rows.position, rows.kv_len),
+            second(params, rows.position + 8, rows.kv_len);
+        tile::hide_keys_behind(s, {first.end, second.end}, n * kKeys);
+      } else {
+        this->template adjust<false>(s, rows, n);
+      }
+      softmax.template update<true>(s, params.scale_log2, correction);
+    } else {
+      this->template weigh<false>(s, softmax, correction, rows, n);
+    }
+  }
+
+  // One tile of keys while the previous one's values are still being multiplied: all of them, or
+  // the first half.
+  template <bool IsPlain, bool IsHalf = false>
   __device__ void step(Scores& s, Results& o, Weights& p, tile::OnlineSoftmax& softmax,
                        float (&correction)[2], const Rows& rows, std::int32_t n) {
     float base[2];
@@ -76,7 +136,11 @@ struct K6Worker : C::Consumer {
     await_turn();
     this->issue_scores(s);
     if (polls()) this->wait_v();
-    this->issue_values(o, p);
+    if constexpr (IsHalf) {
+      issue_half_values(o, p);
+    } else {
+      this->issue_values(o, p);
+    }
     this->template await_scores<1>(s);
     float zero = 0.0f;
     if constexpr (C::kVariant.pass == K6Pass::kAfterScores) zero = pass_turn_here(0);
@@ -96,14 +160,21 @@ struct K6Worker : C::Consumer {
   // first tile are there.
   __device__ void attend_tiles(Scores& s, Results& o, tile::OnlineSoftmax& softmax,
                                const Rows& rows, const typename C::Tiles& tiles,
-                               const typename C::Tiles& own) {
+                               const typename C::Tiles& own, bool is_half) {
     Weights p;
     float correction[2];
     std::int32_t n = tiles.end - 1;
-    this->template weigh<false>(s, softmax, correction, rows, n);
+    weigh_last_keys(s, softmax, correction, rows, n);
     tile::pack_operand<typename C::Element, kKeys>(p, s);
     correction[0] = correction[1] = 1.0f;
-    for (--n; n >= tiles.begin; --n) {
+    --n;
+    if constexpr (kCuts) {
+      if (is_half && n >= tiles.begin && n >= own.plain_begin && n < own.plain_end) {
+        step<true, true>(s, o, p, softmax, correction, rows, n);
+        --n;
+      }
+    }
+    for (; n >= tiles.begin; --n) {
       if (n >= own.plain_begin && n < own.plain_end) {
         step<true>(s, o, p, softmax, correction, rows, n);
       } else {
@@ -120,7 +191,7 @@ struct K6Worker : C::Consumer {
     const Rows rows = this->rows_of(work.tile.first_query, shift, work.tile.kv_len);
     const auto own = this->own_tiles(work.tile.first_query, shift, work.tile.kv_len);
     this->clear_values_behind(work.tile.kv_len, work.tiles.end);
-    attend_tiles(s, o, softmax, rows, work.tiles, own);
+    attend_tiles(s, o, softmax, rows, work.tiles, own, work.is_half);
     if constexpr (C::kVariant.keys_first) {
       this->q_at.advance();  // the last keys' release was the queries' as well
     } else {
@@ -157,19 +228,33 @@ struct K6Worker : C::Consumer {
     }
   }
 
-  // The scores of a tile's last keys.
-  __device__ void issue_first_scores(Scores& s) {
+  // Until the queries of a tile and its last keys are there.
+  __device__ void wait_first() const {
     this->wait_q();
     // All begin together: a head start of the first would last for the whole tile, and cost 3 %.
     if constexpr (C::kVariant.keys_first) this->wait_all_q();
     this->wait_k();
+  }
+  // The scores of those keys.
+  __device__ void issue_first_scores(Scores& s) {
+    wait_first();
     this->issue_scores(s);
   }
   // Takes the next tile and computes its first scores.
   __device__ K6Work<C> begin(tile::TileTaker& taker, Scores& s) {
-    const K6Work<C> work(params, taker.take());
+    K6Work<C> work(params, taker.take());
     if (!work.has_keys) return work;
-    issue_first_scores(s);
+    if constexpr (kCuts) {
+      work.is_half = sees_half(work.tile, work.tiles);
+      wait_first();
+      if (work.is_half) {
+        compute_half_scores(s);
+        return work;
+      }
+      this->issue_scores(s);
+    } else {
+      issue_first_scores(s);
+    }
     this->template await_scores<0>(s);
     return work;
   }

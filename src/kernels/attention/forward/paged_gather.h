@@ -32,6 +32,7 @@ struct PagedGatherer : PagedQueryLoader<C> {
   using Base::params;
   using Base::shared;
   using Base::v_at;
+  using typename Base::Shared;
   static constexpr int kStages = C::kKvStages;
   static constexpr int kRows = 4;  ///< that a warp copies at once
   static constexpr int kRowsOfAll = kRows * kernels::kPageWarps;
@@ -94,20 +95,23 @@ struct PagedGatherer : PagedQueryLoader<C> {
   }
 
   __device__ void load_k(const Place& at, std::int32_t head) {
-    copy<C::kHeadDim>(offset_of(at, params.k_strides), chunk_of(params.k, params.k_strides, head),
-                      params.head_dim, shared.k_ring, k_at, shared.k);
+    copy<typename Shared::KBox>(offset_of(at, params.k_strides),
+                                chunk_of(params.k, params.k_strides, head), params.head_dim,
+                                shared.k_ring, k_at, shared.k);
   }
   __device__ void load_v(const Place& at, std::int32_t head) {
-    copy<C::kValueDim>(offset_of(at, params.v_strides), chunk_of(params.v, params.v_strides, head),
-                       params.value_dim, shared.v_ring, v_at, shared.v);
+    copy<typename Shared::VBox>(offset_of(at, params.v_strides),
+                                chunk_of(params.v, params.v_strides, head), params.value_dim,
+                                shared.v_ring, v_at, shared.v);
   }
 
   /// The rows of a warp, those at `offset` of lane i being its i-th. Columns from `columns` on are
   /// zeros.
-  template <int Columns>
+  template <class TileBox>
   __device__ void copy(std::uint32_t offset, const std::uint8_t* from, std::int32_t columns,
                        RingBarriers<kStages>& barriers, RingPosition<kStages>& at,
-                       std::uint8_t (&stages)[kStages][C::kKeys * Columns * 2]) {
+                       std::uint8_t (&stages)[kStages][TileBox::kBytes]) {
+    constexpr int kBoxes = TileBox::kBytes / (C::kKeys * kBoxRowBytes);
     const Ring<kStages> ring(barriers);
     const std::int32_t row = warp_row() + lane() / 8;
     const std::uint32_t to =
@@ -120,7 +124,7 @@ struct PagedGatherer : PagedQueryLoader<C> {
       const std::uint32_t of_row = __shfl_sync(0xffffffff, offset, turn * kRows + lane() / 8);
       const std::uint8_t* const source = from + std::uint64_t{of_row} * 16;
 #pragma unroll
-      for (int box = 0; box < Columns / kBoxColumns; ++box) {
+      for (int box = 0; box < kBoxes; ++box) {
         const bool is_there = of_row != kNoRow && box * kBoxColumns < behind;
         ptx::cp_async_cg_shared_global_16(to + (box * C::kKeys + turn * kRowsOfAll) * kBoxRowBytes,
                                           source + box * kBoxRowBytes, is_there ? 16 : 0);

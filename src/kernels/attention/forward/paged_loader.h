@@ -74,7 +74,7 @@ struct PagedQueryLoader {
       for (int i = 0; i < C::kConsumers; ++i) {
         const Ring<1> ring(shared.q_ring[i]);
         ptx::mbarrier_arrive_expect_tx(ring.full(q_at), Shared::kQBytes);
-        Box<kernels::kWarpgroupRows, 2 * C::kHeadDim>::template load<2>(
+        Shared::QBox::template load<2>(
             shared.q[0][i], params.q_map, tile.head << shift,
             tile.q_begin + ((tile.first_query + i * kernels::kWarpgroupRows) >> shift),
             params.cu_q == nullptr ? tile.batch : 0, ring.full(q_at));
@@ -99,6 +99,7 @@ struct PagedLoader : PagedQueryLoader<C> {
   using Base::params;
   using Base::shared;
   using Base::v_at;
+  using typename Base::Shared;
   static constexpr int kStages = C::kKvStages;
   static constexpr int kParts = IsOneThread ? kernels::thread_parts(C::kKeys) : 1;  ///< of a thread
   static_assert(IsOneThread || C::kKeys <= 32 * kernels::kPageWarps,
@@ -153,31 +154,30 @@ struct PagedLoader : PagedQueryLoader<C> {
     return places;
   }
   __device__ void load_k(const Places& at, std::int32_t head) {
-    copy<C::kHeadDim>(at, head, shared.k_ring, k_at, shared.k, params.k_map);
+    copy<typename Shared::KBox>(at, head, shared.k_ring, k_at, shared.k, params.k_map);
   }
   __device__ void load_v(const Places& at, std::int32_t head) {
-    copy<C::kValueDim>(at, head, shared.v_ring, v_at, shared.v, params.v_map);
+    copy<typename Shared::VBox>(at, head, shared.v_ring, v_at, shared.v, params.v_map);
   }
 
   /// Copies may land before the first thread has said how many bytes there will be: the stage is
   /// full when it has, and all of them have. A thread without a part does not wait: nothing would
   /// keep it in step with the rounds of the ring, other lanes of its warp neither, and a parity
   /// that it missed comes back two rounds later.
-  template <int Columns>
+  template <class TileBox>
   __device__ void copy(const Places& places, std::int32_t head, RingBarriers<kStages>& barriers,
-                       RingPosition<kStages>& at,
-                       std::uint8_t (&stages)[kStages][C::kKeys * Columns * 2], const void* map) {
+                       RingPosition<kStages>& at, std::uint8_t (&stages)[kStages][TileBox::kBytes],
+                       const void* map) {
     const Ring<kStages> ring(barriers);
     if (first_part() < params.pages.tile_parts) {
       ring.wait_empty(at);
-      if (is_first_thread()) ptx::mbarrier_arrive_expect_tx(ring.full(at), C::kKeys * Columns * 2);
+      if (is_first_thread()) ptx::mbarrier_arrive_expect_tx(ring.full(at), TileBox::kBytes);
 #pragma unroll
       for (int i = 0; i < kParts; ++i) {
         const std::int32_t part = first_part() + i;
         if (i > 0 && part >= params.pages.tile_parts) break;
-        Box<C::kKeys, 2 * Columns>::template load<2>(
-            stages[at.stage] + part * params.pages.page_box * kBoxRowBytes, map, places.row[i],
-            head, places.page[i], ring.full(at));
+        TileBox::template load<2>(stages[at.stage] + part * params.pages.page_box * kBoxRowBytes,
+                                  map, places.row[i], head, places.page[i], ring.full(at));
       }
     }
     at.advance();
