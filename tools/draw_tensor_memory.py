@@ -71,6 +71,7 @@ class Plan:
 SCORES, OPERAND, RESULTS, QUERIES = "w0", "w1", "w3", "w2"
 TENSOR = "attention_sm100/tensor_attention.h"
 PAIR = "sparse_attention/pair/shared.h"
+ROWS = ["sparse_attention/decode.h", "../formats/kv_page.h"]
 INDEXER = ["sparse_attention/indexer/sm100/shared.h", "sparse_attention/indexer/sm100/sm100_indexer_logits.h"]
 PICTURES = {
     "attention": ("Tensor Memory of the attention kernels", [
@@ -91,9 +92,15 @@ PICTURES = {
     ]),
     "dsv4": ("Tensor Memory of DeepSeek-V4's kernels", [
         Plan("pair, pair_tiles: lanes 0..63 are the rows with dimensions 0..255, lanes 64..127 with 256..511",
-             [PAIR], {}, "kPairColumns", [
-            ("S, P 0", SCORES, 0, "kPairScores"), ("S, P 1", OPERAND, "kPairScores", "kPairScores"),
-            ("Q, 16 bits", QUERIES, "kPairQueries", 128),
+             [PAIR, *ROWS], {"Dims": 512}, "kPairColumns", [
+            ("S, P 0", SCORES, 0, "kScores"), ("S, P 1", OPERAND, "kScores", "kScores"),
+            ("Q, 16 bits", QUERIES, "kQueries", "kPairResults - kQueries"),
+            ("O, f32", RESULTS, "kPairResults", "kPairColumns - kPairResults")]),
+        Plan("the same for rows of 576: S 0 and S 1 share columns 48..63; P 0 is in 0..31, P 1 in 80..111",
+             [PAIR, *ROWS], {"Dims": 576}, "kPairColumns", [
+            ("S, P 0", SCORES, 0, "kScores"), ("+", QUERIES, "kScores", "kSparseBlockKeys - kScores"),
+            ("S, P 1", OPERAND, "kSparseBlockKeys", "kScores"),
+            ("Q, 16 bits", QUERIES, "kQueries", "kPairResults - kQueries"),
             ("O, f32", RESULTS, "kPairResults", "kPairColumns - kPairResults")]),
         Plan("indexer, e4m3: 128 keys by two tokens of 64 heads, four times; four tokens take two", INDEXER,
              {"kColumns": 128}, 512, [

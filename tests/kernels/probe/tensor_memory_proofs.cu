@@ -60,9 +60,20 @@ static_assert(results(kHalves, 4 * tile::kBoxElems) ==
               tile::kTensorRows);  // issue_values_of_halves
 static_assert(operand(kHalves, tile::kBoxElems) == 32);
 
-static_assert(tile::kPairScores == results(kHalves, 2 * kSparseBlockKeys));
-static_assert(operand(kHalves, kSparseBlockKeys) <= tile::kPairScores);
-static_assert(tile::kPairResults == tile::kPairQueries + operand(kHalves, tile::kPairHalfDims));
+// Weights are inside their scores; those of even blocks in front of scores of odd ones, those of
+// odd blocks behind scores of even ones.
+template <class Pair>
+constexpr bool has_room_of_pair() {
+  constexpr int kScores = results(kHalves, 2 * kSparseBlockKeys);
+  constexpr int kWeights = operand(kHalves, kSparseBlockKeys);
+  return kWeights <= Pair::kScores && kScores <= Pair::kWeights &&
+         Pair::kScores <= Pair::kWeights && Pair::kWeights + kWeights <= Pair::kScores + kScores &&
+         Pair::kScores + kScores <= Pair::kQueries &&
+         Pair::kQueries + operand(kHalves, Pair::kDims / 2) == tile::kPairResults &&
+         (Pair::kHasTail || kScores <= Pair::kScores);
+}
+static_assert(has_room_of_pair<tile::PairForm<kKvDims>>() &&
+              has_room_of_pair<tile::PairForm<kKvMlaDims>>());
 static_assert(tile::kPairColumns == tile::kPairResults + 2 * results(kHalves, 256));
 
 // Decode attention: keys are the rows of the product, columns its queries.

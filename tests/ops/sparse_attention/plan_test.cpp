@@ -103,10 +103,18 @@ TEST(SparseAttentionPlanTest, TakesTheKernelOfRowsOf576) {
     if (heads <= 32) {
       EXPECT_THAT(candidates(plan), HasSubstr("few_heads: is for rows of 512"));
     }
-    const SparseAttentionPlan other = make_sparse_plan(b200(), p).plan;
-    EXPECT_EQ(other.launches.at(1).entry, "sparse_naive_fp8_mla");
-    EXPECT_THAT(candidates(other), HasSubstr("pair: is for rows of 512"));
+    for (const std::int64_t q_len : {1, 2}) {
+      p.q_len = q_len;
+      const SparseAttentionPlan other = make_sparse_plan(b200(), p).plan;
+      const bool has_unions = q_len > 1 && heads > 32 && heads <= 64;
+      EXPECT_EQ(other.kernel, has_unions ? "pair_tiles" : "pair") << heads;
+      EXPECT_EQ(other.launches.at(has_unions ? 2 : 1).entry, "sparse_decode_pair_fp8_mla");
+    }
   }
+  EXPECT_EQ(make_sparse_plan(b200(), sparse_prefill_problem(40, 128, 4096, 512, 576))
+                .plan.launches.at(1)
+                .entry,
+            "sparse_decode_pair_bf16_mla");
   const SparseAttentionPlan plan =
       make_sparse_plan(h200(), sparse_prefill_problem(40, 128, 4096, 512, 576)).plan;
   EXPECT_EQ(plan.launches.at(1).entry, "sparse_decode_wgmma_pair_bf16_mla");

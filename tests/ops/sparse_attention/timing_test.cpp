@@ -36,7 +36,9 @@ INSTANTIATE_TEST_SUITE_P(SimTest, SparseTimingTest,
                                            TimingCase{"late", "NeighboursShareEntries"},
                                            TimingCase{"random", "NeighboursShareEntries"},
                                            TimingCase{"random", "TilesOfManyQueries"},
-                                           TimingCase{"late", "ScalesFarApart"}),
+                                           TimingCase{"late", "ScalesFarApart"},
+                                           TimingCase{"random", "RowsOf576"},
+                                           TimingCase{"late", "ScalesOfRowsOf576FarApart"}),
                          [](const auto& test) {
                            return fmt::format("{}_{}", test.param.test, test.param.timing);
                          });

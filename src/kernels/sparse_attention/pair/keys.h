@@ -4,6 +4,7 @@
 
 #include "kernels/sparse_attention/entries.h"
 #include "kernels/sparse_attention/pair/shared.h"
+#include "kernels/sparse_attention/placed_scale.h"
 #include "kernels/sparse_attention/rows.h"
 #include "ptx/cp_async.h"
 #include "ptx/load_store.h"
@@ -16,8 +17,11 @@ namespace tilewright::tile {
 template <KvFormat Format, int LanesOfRow>
 class SparsePairKeysBase {
  public:
-  __device__ SparsePairKeysBase(const kernels::SparseDecodeParams& params, SparsePairShared& shared,
-                                std::int32_t group, std::uint32_t warp)
+  using Form = PairForm<kv_dims(Format)>;
+
+  __device__ SparsePairKeysBase(const kernels::SparseDecodeParams& params,
+                                SparsePairShared<Form>& shared, std::int32_t group,
+                                std::uint32_t warp)
       : shared_(shared), first_(warp * 8), entries_(params, group, warp * 8) {}
 
  protected:
@@ -29,12 +33,17 @@ class SparsePairKeysBase {
   __device__ std::uint8_t* lines(const PairAt& at) const {
     return shared_.keys[at.stage][0] + first_ * kBoxRowBytes;
   }
+  /// Where chunk `chunk` of the tail of a line of the warp's is.
+  __device__ std::uint8_t* tail(const PairAt& at, std::uint32_t line, std::uint32_t chunk) const {
+    return shared_.tail.tails[at.stage] + (first_ + line) * kPairTailRowBytes +
+           ((chunk ^ (line / 2 & 3)) << 4);
+  }
   __device__ void publish(const PairAt& at) const {
     ptx::fence_proxy_async_shared_cta();
     arrive_at_leader(shared_.k_full[at.stage]);
   }
 
-  SparsePairShared& shared_;
+  SparsePairShared<Form>& shared_;
   std::uint32_t first_;
   SparseEntries<Format, 8, LanesOfRow> entries_;
 };
@@ -132,10 +141,82 @@ class SparsePairKeys : SparsePairKeysBase<Format, 4> {
   PairAt at_;
 };
 
-/// bf16 rows go straight to their places, two blocks ahead of what is handed over.
+/// Records of 656 bytes, of which a half has two blocks of 128 codes: likewise.
 template <int Half>
-class SparsePairKeys<KvFormat::kBf16, Half> : SparsePairKeysBase<KvFormat::kBf16, 8> {
-  using Base = SparsePairKeysBase<KvFormat::kBf16, 8>;
+class SparsePairKeys<KvFormat::kFp8Mla, Half> : SparsePairKeysBase<KvFormat::kFp8Mla, 4> {
+  using Base = SparsePairKeysBase<KvFormat::kFp8Mla, 4>;
+
+  struct Raw {
+    uint4 plain[kPairBoxes];
+    uint2 scales;
+    uint4 tail;
+  };
+
+ public:
+  using Base::Base;
+
+  __device__ void run() {
+    Raw raw[2];
+    this->entries_.read();
+    for (bool is_more = fetch(raw[0]); is_more;) {
+      const bool has_second = fetch(raw[1]);
+      convert(raw[0]);
+      if (!has_second) break;
+      is_more = fetch(raw[0]);
+      convert(raw[1]);
+    }
+  }
+
+ private:
+  __device__ bool fetch(Raw& raw) {
+    if (!this->entries_.find()) return false;
+    const std::uint8_t* const row = this->entries_.sources[0].data;
+    this->entries_.read();
+    const std::uint8_t* const codes = row + Half * kPairHalfDims + lane_.quarter * 16;
+#pragma unroll
+    for (int box = 0; box < kPairBoxes; ++box)
+      raw.plain[box] = ptx::ld_global_nc_no_allocate_v4_u32(codes + box * kBoxColumns);
+    raw.scales = ptx::ld_global_nc_no_allocate_v2_u32(row + kKvFp8MlaScales + Half * 8);
+    raw.tail = ptx::ld_global_nc_no_allocate_v4_u32(row + kv_plain_bytes(KvFormat::kFp8Mla) +
+                                                    Half * kPairTailRowBytes + lane_.quarter * 16);
+    return true;
+  }
+  __device__ void convert(const Raw& raw) {
+    this->wait_free(at_);
+    decode(raw, 0, __uint_as_float(raw.scales.x));
+    decode(raw, 1, __uint_as_float(raw.scales.y));
+    *reinterpret_cast<uint4*>(this->tail(at_, lane_.row, lane_.quarter)) = raw.tail;
+    this->publish(at_);
+    at_.advance();
+  }
+  /// The two boxes of a block of 128 numbers, which share a scale.
+  __device__ void decode(const Raw& raw, int block, float scale) const {
+    const PlacedScale factors(scale);
+    const bool is_large = __any_sync(0xffffffffu, factors.has_rest());
+#pragma unroll
+    for (int box = 2 * block; box < 2 * block + 2; ++box) {
+      std::uint8_t* const to = this->lines(at_) + box * kPairBoxBytes;
+      const uint4& codes = raw.plain[box];
+      store(to + lane_.plain_offset(), factors, {codes.x, codes.y}, is_large);
+      store(to + (lane_.plain_offset() ^ 16), factors, {codes.z, codes.w}, is_large);
+    }
+  }
+  static __device__ void store(std::uint8_t* to, const PlacedScale& factors, const uint2& codes,
+                               bool is_large) {
+    std::uint32_t words[4];
+    factors.decode(words, codes);
+    if (is_large) factors.enlarge(words);
+    *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+  }
+
+  SparseLane lane_;
+  PairAt at_;
+};
+
+/// bf16 rows go straight to their places, two blocks ahead of what is handed over.
+template <KvFormat Format, int Half>
+class SparsePairWholeKeys : SparsePairKeysBase<Format, 8> {
+  using Base = SparsePairKeysBase<Format, 8>;
   static constexpr int kAhead = 2;
 
  public:
@@ -176,10 +257,29 @@ class SparsePairKeys<KvFormat::kBf16, Half> : SparsePairKeysBase<KvFormat::kBf16
             from + box * kBoxRowBytes, 16);
       }
     }
+    if constexpr (Base::Form::kHasTail) copy_tail();
     ptx::cp_async_commit_group();
+  }
+  /// Four lanes of a row have its tail's chunks, the other four those of the row four on.
+  __device__ void copy_tail() const {
+    const std::uint32_t lane = threadIdx.x % 32, chunk = lane % 4, second = lane / 4 % 2;
+    const std::uint8_t* const row =
+        second == 0 ? this->entries_.sources[0].data : this->entries_.sources[1].data;
+    ptx::cp_async_cg_shared_global_16(
+        ptx::shared_address(this->tail(at_, lane / 8 + second * 4, chunk)),
+        row + kv_plain_bytes(Format) + Half * kPairTailRowBytes + chunk * 16, 16);
   }
 
   PairAt at_;
+};
+template <int Half>
+class SparsePairKeys<KvFormat::kBf16, Half> : public SparsePairWholeKeys<KvFormat::kBf16, Half> {
+  using SparsePairWholeKeys<KvFormat::kBf16, Half>::SparsePairWholeKeys;
+};
+template <int Half>
+class SparsePairKeys<KvFormat::kBf16Mla, Half>
+    : public SparsePairWholeKeys<KvFormat::kBf16Mla, Half> {
+  using SparsePairWholeKeys<KvFormat::kBf16Mla, Half>::SparsePairWholeKeys;
 };
 
 }  // namespace tilewright::tile

@@ -20,9 +20,10 @@
 
 namespace tilewright::tile {
 
+template <class Form>
 class SparsePairRows {
  public:
-  __device__ SparsePairRows(const kernels::SparsePairParams& params, SparsePairShared& shared,
+  __device__ SparsePairRows(const kernels::SparsePairParams& params, SparsePairShared<Form>& shared,
                             std::uint32_t columns, std::uint32_t rank)
       : pair_(params),
         params_(params.decode),
@@ -91,15 +92,16 @@ class SparsePairRows {
   __device__ float base() const {
     return reference_ == -INFINITY ? 0.0f : reference_ * params_.scale_log2;
   }
-  __device__ std::uint32_t scores() const { return columns_ + step_ % 2 * kPairScores; }
+  __device__ std::uint32_t scores() const { return columns_ + step_ % 2 * Form::kScores; }
+  __device__ std::uint32_t weights() const { return columns_ + step_ % 2 * Form::kWeights; }
 
   /// Half of the row of a query, two numbers a cell; zeros where there is no head.
   __device__ void load_queries(const kernels::SparseWork& piece) const {
     if (blocks_of(params_, piece) == 0) return;
     const std::int32_t own = head(piece);
-    const auto* const from = reinterpret_cast<const uint4*>(
-        params_.q + offset(params_.q_strides, pair_.q_step, piece, max(own, 0)) +
-        part_ * kPairHalfDims);
+    const std::uint16_t* const row =
+        params_.q + offset(params_.q_strides, pair_.q_step, piece, max(own, 0));
+    const auto* const from = reinterpret_cast<const uint4*>(row + part_ * kPairHalfDims);
 #pragma unroll 2
     for (int i = 0; i < kPairBoxes; ++i) {
       std::uint32_t cells[32] = {};
@@ -112,9 +114,23 @@ class SparsePairRows {
         }
       }
       __syncwarp();
-      ptx::tcgen05_st_32x32b(columns_ + kPairQueries + i * 32, cells);
+      ptx::tcgen05_st_32x32b(columns_ + Form::kQueries + i * 32, cells);
     }
+    if constexpr (Form::kHasTail) load_tail(row + kKvDims + part_ * Form::kTailDims, own >= 0);
     hand_over(shared_.q_ready);
+  }
+  __device__ void load_tail(const std::uint16_t* from, bool has) const {
+    std::uint32_t cells[Form::kTailDims / 2] = {};
+    if (has) {
+#pragma unroll
+      for (int j = 0; j < Form::kTailDims / 8; ++j) {
+        const uint4 words = reinterpret_cast<const uint4*>(from)[j];
+        cells[4 * j] = words.x, cells[4 * j + 1] = words.y;
+        cells[4 * j + 2] = words.z, cells[4 * j + 3] = words.w;
+      }
+    }
+    __syncwarp();
+    ptx::tcgen05_st_32x32b(columns_ + Form::kQueries + kPairHalfDims / 2, cells);
   }
   __device__ void hand_over(std::uint64_t& barrier) const {
     ptx::tcgen05_wait_st_sync_aligned();
@@ -133,7 +149,11 @@ class SparsePairRows {
       ahead = seen_by(piece, n + 1, blocks);
       wait_for_pair(ptx::shared_address(&shared_.s_full[step_ % 2]), step_ / 2 & 1);
       Weights weights = {};
-      if (has_rows_) weigh(weights, n == 0, valid);
+      if (has_rows_) {
+        weigh(weights, n == 0, valid);
+      } else {
+        release_scores();
+      }
       store_weights(weights);
       hand_over(shared_.p_ready[step_ % 2]);
     }
@@ -169,6 +189,7 @@ class SparsePairRows {
     ptx::tcgen05_wait_ld_sync_aligned();
     ptx::tcgen05_fence_operand(away);
     ptx::tcgen05_fence_operand(x);
+    release_scores();
     shared_.sums[warp_].send(away, params_.scale_log2);
     sync_rows();
     shared_.sums[other()].add_to(x);
@@ -176,6 +197,14 @@ class SparsePairRows {
 #pragma unroll
     for (int i = 0; i < 32; ++i) {
       if ((valid >> i & 1) == 0) x[i] = -INFINITY;
+    }
+  }
+
+  /// Their columns may be those of the next block's scores.
+  __device__ void release_scores() const {
+    if constexpr (Form::kHasTail) {
+      ptx::tcgen05_fence_before_thread_sync();
+      arrive_at_leader(shared_.tail.s_read);
     }
   }
 
@@ -245,8 +274,8 @@ class SparsePairRows {
         rest[4 * i + 2] = words.z, rest[4 * i + 3] = words.w;
       }
     }
-    ptx::tcgen05_st_32x32b(scores() + part_ * 16, weights);
-    ptx::tcgen05_st_32x32b(scores() + (part_ ^ 1) * 16, rest);
+    ptx::tcgen05_st_32x32b(this->weights() + part_ * 16, weights);
+    ptx::tcgen05_st_32x32b(this->weights() + (part_ ^ 1) * 16, rest);
   }
 
   /// Results of a piece, divided by their sums.
@@ -304,7 +333,7 @@ class SparsePairRows {
 
   const kernels::SparsePairParams& pair_;
   const kernels::SparseDecodeParams& params_;
-  SparsePairShared& shared_;
+  SparsePairShared<Form>& shared_;
   std::uint32_t columns_;  ///< of Tensor Memory, in the warp's lanes
   std::uint32_t warp_, lane_, part_;
   std::int32_t rank_;

@@ -19,16 +19,55 @@ inline constexpr int kPairKeyWarps = kernels::SparsePairTile::kKeyWarps;
 inline constexpr int kPairHalfDims = kKvDims / 2;  ///< of every key, in each CTA
 inline constexpr int kPairBoxBytes = kernels::kSparseBlockKeys * kBoxRowBytes;
 inline constexpr int kPairBoxes = kPairHalfDims / kBoxColumns;
+inline constexpr int kPairTailRowBytes = (kKvMlaDims - kKvDims) / 2 * 2;  ///< of a CTA, bf16
 using PairAt = RingPosition<kPairStages>;
 
-/// Columns of Tensor Memory: two tiles of scores, of which the first half becomes weights, the
-/// queries, results. Lanes 0 to 63 are the rows of the CTA: with sums over the first 256
-/// dimensions, and those of queries and results. Lanes 64 to 127 are the same rows with the others.
-inline constexpr int kPairColumns = 512, kPairScores = 64, kPairQueries = 2 * kPairScores,
-                     kPairResults = 256;
+inline constexpr int kPairColumns = 512, kPairResults = 256;  ///< of Tensor Memory
 
+/// What rows are: 512 numbers, or 576 of which the first 512 are the value. Of the 64 behind them,
+/// the tail, each CTA has half.
+///
+/// Columns of Tensor Memory: two tiles of scores, of which a half becomes weights, the queries,
+/// results. Lanes 0 to 63 are the rows of the CTA: with sums over the first half of the dimensions,
+/// and those of queries and results. Lanes 64 to 127 are the same rows with the others.
+///
+///   512   scores 0..63, 64..127; weights in the first halves; queries 128..255; results 256..511
+///   576   scores 0..63, 48..111; weights 0..31, 80..111; queries 112..255; results 256..511
+///
+/// Queries of 576 numbers take 16 columns that scores of 512 had. So tiles of scores overlap: the
+/// next block's are begun when this one's are in registers, and neither meets the other's weights.
+template <int Dims>
+struct PairForm {
+  static constexpr int kDims = Dims;
+  static constexpr bool kHasTail = Dims > kKvDims;
+  static constexpr int kTailDims = (Dims - kKvDims) / 2;
+  static constexpr int kTailBytes = kernels::kSparseBlockKeys * kTailDims * 2;
+  static constexpr int kQueries = kPairResults - (kPairHalfDims + kTailDims) / 2;
+  /// From the scores of an even block to those of an odd one, and from weights to weights.
+  static constexpr int kScores = kQueries - kernels::kSparseBlockKeys;
+  static constexpr int kWeights = kHasTail ? kQueries - kernels::kSparseBlockKeys / 2 : kScores;
+  static_assert(kHasTail ? kWeights >= kernels::kSparseBlockKeys : kScores == kWeights);
+};
+
+/// Half of the columns from 512 on, of 64 keys: lines of 64 bytes.
+template <class Form, bool HasTail = Form::kHasTail>
+struct PairTails {
+  std::uint8_t tails[kPairStages][Form::kTailBytes];
+  std::uint64_t s_read;  ///< of the first CTA: all warps with rows of both have the scores
+
+  __device__ void initialise() {
+    ptx::mbarrier_init(ptx::shared_address(&s_read), 2 * kPairRowWarps);
+  }
+};
+template <class Form>
+struct PairTails<Form, false> {
+  __device__ void initialise() {}
+};
+
+template <class Form>
 struct SparsePairShared {
   std::uint8_t keys[kPairStages][kPairBoxes][kPairBoxBytes];  ///< lines of 64 dimensions, swizzled
+  [[no_unique_address]] PairTails<Form> tail;                 ///< behind keys: aligned as they are
   /// From each warp of rows to the one with the other half: sums of the keys that are that one's
   /// (half_sums.h); weights; maxima and sums.
   PairHalfSums sums[kPairRowWarps];
@@ -54,9 +93,13 @@ struct SparsePairShared {
       init(p_ready[i], 2 * kPairRowWarps);
     }
     init(q_ready, 2 * kPairRowWarps);
+    tail.initialise();
   }
 };
-static_assert(sizeof(SparsePairShared) <= kernels::SparsePairTile::shared_bytes());
+static_assert(sizeof(SparsePairShared<PairForm<kKvDims>>) <=
+              kernels::SparsePairTile::shared_bytes(kKvDims));
+static_assert(sizeof(SparsePairShared<PairForm<kKvMlaDims>>) <=
+              kernels::SparsePairTile::shared_bytes(kKvMlaDims));
 
 /// All lanes of a warp: arrives at a barrier of the CTA that multiplies.
 __device__ inline void arrive_at_leader(std::uint64_t& barrier) {
@@ -73,7 +116,8 @@ __device__ inline std::int32_t blocks_of(const kernels::SparseDecodeParams& para
 }
 
 /// The values of step `step` are in the results; waits for that.
-__device__ inline void wait_for_values(SparsePairShared& shared, std::int32_t step) {
+template <class Form>
+__device__ void wait_for_values(SparsePairShared<Form>& shared, std::int32_t step) {
   wait_for_pair(ptx::shared_address(&shared.k_free[step % kPairStages]), step / kPairStages & 1);
 }
 

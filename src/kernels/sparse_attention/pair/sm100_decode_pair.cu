@@ -20,9 +20,10 @@
 //   tensor       | S0 | S1 | O0 | S2 | O1 | S3 | O2 ...
 //   rows              | 0  |  1     |  2     |  3 ...
 //
-//   barriers   k_full[4], p_ready[2], q_ready: in the first CTA, a warp of either an arrival
-//              s_full[2], k_free[4]: in both, by commit. k_free also says that the values of its
-//              block are in the results
+//   barriers   k_full[4], p_ready[2], q_ready, s_read: in the first CTA, a warp of either an
+//              arrival; s_full[2], k_free[4]: in both, by commit. k_free also says that the values
+//              of its block are in the results; s_read, of rows of 576 alone, that the scores of a
+//              block are in registers, whose columns the next ones overlap
 //
 // Weights are relative to a maximum that stays until a score of the warps' rows is more than 2^8
 // above it. They are made with the old one first; both warps of a row tell each other whether that
@@ -46,13 +47,15 @@ namespace {
 using tile::SparsePairShared;
 
 // One thread of the first CTA multiplies for both.
+template <class Form>
 struct Multiplier {
   static constexpr auto kBf16 = static_cast<std::uint32_t>(arch::MmaF16Type::kBf16);
   static constexpr int kMmaK = 16;
   using Keys = tile::Box<kSparseBlockKeys, tile::kPairHalfDims * 2>;
+  using Tails = tile::Box<kSparseBlockKeys, tile::kPairTailRowBytes, arch::SmemSwizzle::k64B>;
 
   const SparseDecodeParams& params;
-  SparsePairShared& shared;
+  SparsePairShared<Form>& shared;
   std::uint32_t columns;
 
   static __device__ void commit_to_pair(std::uint64_t& barrier) {
@@ -62,7 +65,10 @@ struct Multiplier {
     return ptx::shared_address(shared.keys[step % tile::kPairStages][0]);
   }
   __device__ std::uint32_t scores(std::int32_t step) const {
-    return columns + step % 2 * tile::kPairScores;
+    return columns + step % 2 * Form::kScores;
+  }
+  __device__ std::uint32_t weights(std::int32_t step) const {
+    return columns + step % 2 * Form::kWeights;
   }
 
   // Sums of 64 rows of each CTA over 256 dimensions: those of the first CTA's keys in lanes 0 to
@@ -72,6 +78,9 @@ struct Multiplier {
         .a_type = kBf16, .b_type = kBf16, .m = 128, .n = 2 * kSparseBlockKeys};
     constexpr std::uint32_t kInstruction = arch::encode_mma_instruction(kProduct);
     const int stage = step % tile::kPairStages;
+    if constexpr (Form::kHasTail) {
+      if (step > 0) tile::wait_for_pair(ptx::shared_address(&shared.tail.s_read), (step - 1) & 1);
+    }
     ptx::mbarrier_wait_parity_cluster(ptx::shared_address(&shared.k_full[stage]),
                                       step / tile::kPairStages & 1);
 #pragma unroll
@@ -79,9 +88,17 @@ struct Multiplier {
       const std::uint64_t b = Keys::tensor_k_major(keys(step) + box * tile::kPairBoxBytes);
 #pragma unroll
       for (int k = 0; k < tile::kBoxColumns; k += kMmaK) {
-        const std::uint32_t a = columns + tile::kPairQueries + (box * tile::kBoxColumns + k) / 2;
+        const std::uint32_t a = columns + Form::kQueries + (box * tile::kBoxColumns + k) / 2;
         ptx::tcgen05_mma_f16_tmem<2>(scores(step), a, b + (k * 2 >> 4), kInstruction,
                                      box > 0 || k > 0);
+      }
+    }
+    if constexpr (Form::kHasTail) {
+      const std::uint64_t b = Tails::tensor_k_major(ptx::shared_address(shared.tail.tails[stage]));
+#pragma unroll
+      for (int k = 0; k < Form::kTailDims; k += kMmaK) {
+        const std::uint32_t a = columns + Form::kQueries + (tile::kPairHalfDims + k) / 2;
+        ptx::tcgen05_mma_f16_tmem<2>(scores(step), a, b + (k * 2 >> 4), kInstruction, true);
       }
     }
     commit_to_pair(shared.s_full[step % 2]);
@@ -96,7 +113,7 @@ struct Multiplier {
       const std::uint64_t b = Keys::tensor_mn_major(keys(step) + i * 2 * tile::kPairBoxBytes);
 #pragma unroll
       for (int k = 0; k < kSparseBlockKeys; k += kMmaK) {
-        ptx::tcgen05_mma_f16_tmem<2>(columns + tile::kPairResults + i * 128, scores(step) + k / 2,
+        ptx::tcgen05_mma_f16_tmem<2>(columns + tile::kPairResults + i * 128, weights(step) + k / 2,
                                      b + (k * tile::kBoxRowBytes >> 4), kInstruction,
                                      accumulate || k > 0);
       }
@@ -126,9 +143,10 @@ struct Multiplier {
 template <KvFormat Format>
 __device__ void attend(const SparsePairParams& pair) {
   using Tile = SparsePairTile;
+  using Form = tile::PairForm<kv_dims(Format)>;
   const SparseDecodeParams& params = pair.decode;
   extern __shared__ __align__(1024) std::uint8_t dynamic[];
-  auto& shared = *reinterpret_cast<SparsePairShared*>(dynamic);
+  auto& shared = *reinterpret_cast<SparsePairShared<Form>*>(dynamic);
   const std::uint32_t rank = ptx::cluster_ctarank();
   const std::uint32_t columns = tile::open_tensor_memory<tile::kPairColumns, 2>(
       shared.tensor_memory, [&] { shared.initialise(); });
@@ -137,7 +155,7 @@ __device__ void attend(const SparsePairParams& pair) {
   const auto group = static_cast<std::int32_t>(blockIdx.x / 2);
   const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
   if (warp < Tile::kRowWarps) {
-    tile::SparsePairRows(pair, shared, columns, rank).run(group);
+    tile::SparsePairRows<Form>(pair, shared, columns, rank).run(group);
   } else if (warp < Tile::kRowWarps + Tile::kKeyWarps) {
     if (rank == 0) {
       tile::SparsePairKeys<Format, 0>(params, shared, group, warp - Tile::kRowWarps).run();
@@ -145,7 +163,7 @@ __device__ void attend(const SparsePairParams& pair) {
       tile::SparsePairKeys<Format, 1>(params, shared, group, warp - Tile::kRowWarps).run();
     }
   } else if (rank == 0 && ptx::elect_sync()) {
-    Multiplier{params, shared, columns}.run(group);
+    Multiplier<Form>{params, shared, columns}.run(group);
   }
   __syncwarp();
   tile::close_tensor_memory<tile::kPairColumns, 2>(columns);
@@ -160,5 +178,7 @@ __device__ void attend(const SparsePairParams& pair) {
 TILEWRIGHT_SPARSE_DECODE_PAIR(fp8, kFp8)
 TILEWRIGHT_SPARSE_DECODE_PAIR(nvfp4, kNvfp4)
 TILEWRIGHT_SPARSE_DECODE_PAIR(bf16, kBf16)
+TILEWRIGHT_SPARSE_DECODE_PAIR(fp8_mla, kFp8Mla)
+TILEWRIGHT_SPARSE_DECODE_PAIR(bf16_mla, kBf16Mla)
 
 }  // namespace tilewright::kernels

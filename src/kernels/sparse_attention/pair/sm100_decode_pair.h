@@ -20,16 +20,17 @@ struct SparsePairParams {
   std::int64_t q_step, out_step, lse_step;  ///< from a query to the next, in elements
 };
 
-/// Entries sparse_decode_pair_fp8, _nvfp4 and _bf16, with SparsePairParams; one group for two SMs.
+/// Entries sparse_decode_pair_fp8, _nvfp4 and _bf16, and for rows of 576 sparse_decode_pair_fp8_mla
+/// and _bf16_mla, with SparsePairParams; one group for two SMs.
 struct SparsePairTile {
   static constexpr int kRows = 64;   ///< heads of a CTA
   static constexpr int kStages = 4;  ///< blocks of 64 keys, half of their dimensions
   static constexpr int kRowWarps = 4, kKeyWarps = 8;
   static constexpr int kThreads = (kRowWarps + kKeyWarps + 1) * 32;
 
-  /// Keys; half sums and weights that two threads of a row exchange; barriers.
-  static constexpr int shared_bytes() {
-    return kStages * kSparseBlockKeys * kKvDims + kRows * kSparseBlockKeys * 6 + 2048;
+  /// Keys of `dims` numbers; half sums and weights that two threads of a row exchange; barriers.
+  static constexpr int shared_bytes(int dims) {
+    return kStages * kSparseBlockKeys * dims + kRows * kSparseBlockKeys * 6 + 2048;
   }
 };
 
