@@ -172,7 +172,7 @@ void launch_latent(const device::Device& device, const LatentPlanned& planned,
         .merges = make.in_workspace<kernels::SparseMerge>(planned.workspace.merges)};
     return kernel.launch(config, combine, stream);
   }
-  const bool has_maps = planned.ctas > 0 && params.cache.k.data != nullptr;
+  const bool has_maps = planned.has_maps && params.cache.k.data != nullptr;
   if (has_maps) {
     make.map_cache(device, "k", params.cache.k, kernels::kLatentKeyDims, params.k_map);
     make.map_cache(device, "v", params.cache.v, planned.plan.problem.value_dim, params.v_map);

@@ -1,7 +1,9 @@
 #include "ops/latent_attention/plan.h"
 
+#include "formats/kv_page.h"
 #include "kernels/sparse_attention/latent/latent_naive.h"
 #include "kernels/sparse_attention/latent/sm90_latent.h"
+#include "kernels/sparse_attention/pair/sm100_latent_pair.h"
 #include "ops/latent_attention/problem.h"
 #include "ops/operator/ceil_div.h"
 #include "ops/operator/choose.h"
@@ -23,10 +25,12 @@ using Problem = LatentAttentionProblem;
 
 constexpr const char* kName = "latent attention";
 
-// What the tensor cores take, in microseconds of a group: for 64 keys (rows of 576 and 128 heads
-// take 1.8 to 2.0 on an H100), for each tile or part of one, and for results of a part through
-// memory; and the merge, if there is any.
-constexpr double kBlockUs = 1.75, kPieceUs = 4, kPartialUs = 3, kCombineUs = 3;
+// What kernels on tensor cores take, in microseconds of a group: for 64 keys, for each tile or part
+// of one, and for results of a part through memory; and the merge, if there is any.
+struct LatentRates {
+  double block_us, piece_us, partial_us;
+};
+constexpr double kCombineUs = 3;
 // Scalar, from counts: a key of a row is 64 + 2 * 512 products in a warp, and a sum over its lanes.
 constexpr double kNaiveKeyUs = 0.06;
 // With so many whole tiles for each group, a schedule has nothing to even out.
@@ -34,25 +38,35 @@ constexpr std::int64_t kManyTilesPerGroup = 32;
 
 struct LatentKernel {
   const char* name;
-  int capability;  // 90: Hopper alone; 0: both chips
+  int capability;  // 90: Hopper alone; 100: Blackwell alone; 0: both chips
+  LatentRates rates;
 };
-constexpr LatentKernel kKernels[] = {{"naive", 0}, {"wgmma", 90}};
+// wgmma: rows of 576 and 128 heads take 1.8 to 2.0 on an H100. pair: not measured; HBM's 1341
+// cycles for a block at 1.85 GHz, three quarters of what it could.
+constexpr LatentKernel kKernels[] = {
+    {"naive", 0, {}}, {"wgmma", 90, {1.75, 4, 3}}, {"pair", 100, {0.97, 3, 1.5}}};
 
-bool is_naive(const LatentAttentionPlan& plan) {
-  return plan.kernel == "naive";
+bool is_naive(const LatentKernel& kernel) {
+  return kernel.capability == 0;
 }
 
-std::string obstacle(const LatentKernel& kernel, const device::DeviceInfo& device) {
-  return kernel.capability == 0 ? chip_obstacle(device)
-                                : capability_obstacle(kernel.capability, device);
+std::string obstacle(const LatentKernel& kernel, const device::DeviceInfo& device,
+                     const Problem& p) {
+  if (is_naive(kernel)) return chip_obstacle(device);
+  std::string of_device = capability_obstacle(kernel.capability, device);
+  const bool is_mla = p.has_qv && p.value_dim == kKvDims;
+  if (!of_device.empty() || kernel.capability == 90 || is_mla) return of_device;
+  return "is for values of 512 that make scores, DeepSeek-V3's";
 }
 
 std::int64_t blocks_of(const Problem& p) {
   return ceil_div(latent_capacity(p), kernels::kSparseBlockKeys);
 }
 
-// CTAs of a tile: as many as have rows, up to four, which ask the second cache for the same keys.
-int ctas_of_tile(const Problem& p) {
+// CTAs of a tile: those of a pair, or as many as have rows, up to four, which ask the second cache
+// for the same keys.
+int ctas_of_tile(const LatentKernel& kernel, const Problem& p) {
+  if (kernel.capability == 100) return kernels::LatentPairTile::kCtas;
   const std::int64_t parts =
       ceil_div(std::max<std::int64_t>(latent_rows(p), 1), kernels::kLatentTileRows);
   return parts > 2 ? 4 : static_cast<int>(parts);
@@ -61,18 +75,19 @@ int ctas_of_tile(const Problem& p) {
 double cost_us(const LatentKernel& kernel, const device::DeviceInfo& device, const Problem& p) {
   const auto keys = static_cast<double>(latent_capacity(p));
   const double sms = std::max(device.num_sms, 1);
-  if (kernel.capability == 0) {
+  if (is_naive(kernel)) {
     const auto rows = static_cast<double>(p.batch * p.q_len * p.heads);
     return std::ceil(rows / (4 * sms)) * keys / kernels::kLatentNaiveWarps * kNaiveKeyUs + 4;
   }
-  const int ctas = ctas_of_tile(p);
+  const int ctas = ctas_of_tile(kernel, p);
   const double groups = std::max(1.0, std::floor(sms / ctas));
   const auto tiles = static_cast<double>(p.batch * p.kv_heads *
                                          ceil_div(latent_rows(p), ctas * kernels::kLatentTileRows));
   const auto blocks = static_cast<double>(blocks_of(p));
   const double shares = std::min(groups, std::max(1.0, tiles * blocks));
   const double pieces = std::max(tiles, shares);
-  return (tiles * blocks * kBlockUs + pieces * kPieceUs) / shares + 8;
+  const LatentRates& rates = kernel.rates;
+  return (tiles * blocks * rates.block_us + pieces * rates.piece_us) / shares + 8;
 }
 
 const LatentKernel& choose_kernel(const device::DeviceInfo& device, LatentAttentionPlan& plan) {
@@ -80,14 +95,14 @@ const LatentKernel& choose_kernel(const device::DeviceInfo& device, LatentAttent
   const Request request = {kName, p.kernel, device.name, fmt::format("values of {}", p.value_dim),
                            "Take a Hopper or Blackwell device (sim:h200, sim:b200)."};
   return kKernels[choose(plan, request, kKernels, [&](const LatentKernel& kernel) {
-    return make_option(kernel.name, obstacle(kernel, device),
+    return make_option(kernel.name, obstacle(kernel, device, p),
                        [&] { return cost_us(kernel, device, p); });
   })];
 }
 
 // In quarters of a block, as the schedule counts.
-constexpr std::int32_t schedule_cost(double us) {
-  return static_cast<std::int32_t>(us / kBlockUs * kernels::kSparseBlockCost + 0.5);
+std::int32_t schedule_cost(double us, const LatentRates& rates) {
+  return static_cast<std::int32_t>(us / rates.block_us * kernels::kSparseBlockCost + 0.5);
 }
 
 std::int64_t walks(const LatentAttentionPlan& plan) {
@@ -135,21 +150,35 @@ void add_naive(LatentAttentionPlan& plan) {
                            {kernels::kLatentNaiveThreads, 1, 1}});
 }
 
-void add_launches(LatentPlanned& planned) {
+Launch wgmma_launch(const LatentPlanned& planned) {
   using Tile = kernels::LatentTile;
+  const Problem& p = planned.plan.problem;
+  return {"attend",
+          fmt::format("latent_{}{}{}", planned.cluster == 2 ? "pair_" : "", form_name(p),
+                      p.has_qv ? "_qv" : ""),
+          {narrow_count(std::int64_t{planned.plan.groups} * planned.ctas), 1, 1},
+          {Tile::threads(), 1, 1},
+          narrow_count(planned.cluster),
+          narrow_count(Tile::shared_bytes(static_cast<int>(p.value_dim), p.has_qv))};
+}
+
+Launch pair_launch(const LatentPlanned& planned) {
+  using Tile = kernels::LatentPairTile;
+  return {"attend",
+          fmt::format("latent_tensor_pair_{}_qv", form_name(planned.plan.problem)),
+          {narrow_count(std::int64_t{planned.plan.groups} * Tile::kCtas), 1, 1},
+          {Tile::kThreads, 1, 1},
+          Tile::kCtas,
+          narrow_count(Tile::shared_bytes())};
+}
+
+void add_launches(LatentPlanned& planned) {
   LatentAttentionPlan& plan = planned.plan;
   const Problem& p = plan.problem;
   if (plan.has_schedule)
     plan.launches.push_back(
         {"schedule", "sparse_schedule", {1, 1, 1}, {kernels::kSparseScheduleThreads, 1, 1}});
-  plan.launches.push_back(
-      {"attend",
-       fmt::format("latent_{}{}{}", planned.cluster == 2 ? "pair_" : "", form_name(p),
-                   p.has_qv ? "_qv" : ""),
-       {narrow_count(std::int64_t{plan.groups} * planned.ctas), 1, 1},
-       {Tile::threads(), 1, 1},
-       narrow_count(planned.cluster),
-       narrow_count(Tile::shared_bytes(static_cast<int>(p.value_dim), p.has_qv))});
+  plan.launches.push_back(planned.has_maps ? wgmma_launch(planned) : pair_launch(planned));
   if (plan.has_schedule)
     plan.launches.push_back(
         {"combine",
@@ -159,13 +188,16 @@ void add_launches(LatentPlanned& planned) {
 }
 
 // Of a problem with queries: everything but the choice.
-void add_work(const device::DeviceInfo& device, LatentPlanned& planned) {
+void add_work(const device::DeviceInfo& device, const LatentKernel& kernel,
+              LatentPlanned& planned) {
   LatentAttentionPlan& plan = planned.plan;
   const Problem& p = plan.problem;
-  planned.piece_cost = schedule_cost(kPieceUs);
-  planned.partial_cost = schedule_cost(kPartialUs);
-  planned.combine_cost = schedule_cost(kCombineUs);
-  planned.ctas = ctas_of_tile(p);
+  const LatentRates& rates = kernel.rates;
+  planned.piece_cost = schedule_cost(rates.piece_us, rates);
+  planned.partial_cost = schedule_cost(rates.partial_us, rates);
+  planned.combine_cost = schedule_cost(kCombineUs, rates);
+  planned.has_maps = kernel.capability == 90;
+  planned.ctas = ctas_of_tile(kernel, p);
   planned.cluster = planned.ctas > 1 && device.has_clusters ? 2 : 1;
   plan.tile_rows = planned.ctas * kernels::kLatentTileRows;
   plan.tiles = static_cast<int>(ceil_div(latent_rows(p), plan.tile_rows));
@@ -219,16 +251,16 @@ LatentPlanned make_latent_plan(const device::DeviceInfo& device, const Problem& 
   plan.problem = complete(problem);
   const Problem& p = plan.problem;
   check_size(p);
-  choose_kernel(device, plan);
+  const LatentKernel& kernel = choose_kernel(device, plan);
   const Work work = latent_work(p);
   plan.flops = work.flops;
   plan.bytes = work.bytes;
   plan.assumption = "full caches";
   if (p.batch > 0 && p.q_len > 0) {
-    if (is_naive(plan))
+    if (is_naive(kernel))
       add_naive(plan);
     else
-      add_work(device, planned);
+      add_work(device, kernel, planned);
   }
   plan.notes = latent_notes(plan);
   return planned;

@@ -21,6 +21,7 @@ struct LatentPlanned {
   LatentWorkspace workspace;
   int ctas = 0;                                                     ///< of a tile
   int cluster = 1;                                                  ///< of them that share keys
+  bool has_maps = false;                                            ///< keys come by tensor copies
   std::int32_t piece_cost = 0, partial_cost = 0, combine_cost = 0;  ///< of the schedule
 };
 

@@ -1,5 +1,7 @@
 // Latent attention on every device against the float64 reference, under all checks of the
 // simulator: pages and none, every form of kernel, ragged lengths, split sequences.
+#include "ops/latent_attention/plan.h"
+#include "tests/ops/gpu_infos.h"
 #include "tests/ops/operator_test.h"
 #include "tests/ops/sparse_attention/latent_case.h"
 
@@ -46,6 +48,7 @@ TEST_P(LatentAttentionTest, RowsOf576) {
   check(mla(1, 64, {70, 129}));
   check(mla(1, 128, {150}));
   check(mla(1, 16, {1, 64, 0}));
+  check(mla(1, 20, {65}));
 }
 // Queries of a sequence see one key less each; a tile has rows of several of them, and of none.
 TEST_P(LatentAttentionTest, SeveralQueries) {
@@ -147,6 +150,30 @@ TEST(LatentAttentionProblem, WhatMakesNoSenseIsRefused) {
   expect_refused(with([](auto& p) { p.q_len = std::int64_t{1} << 30; }), "q_len = 1073741824");
   expect_refused(with([](auto& p) { p.v_strides.row = 515; }), "v_strides = 0, 515, 0");
   expect_refused(with([](auto& p) { p.batch = 1 << 20; }), "batch = 1048576");
+}
+
+TEST(LatentAttentionPlan, TakesTheKernelOfTheChip) {
+  const auto planned = [](const device::DeviceInfo& device, auto change) {
+    LatentAttentionProblem p = mla_decode_problem(64, 2, 64, 9000, 100);
+    change(p);
+    return make_latent_plan(device, p).plan;
+  };
+  const LatentAttentionPlan pair = planned(b200(), [](auto&) {});
+  EXPECT_EQ(pair.kernel, "pair");
+  EXPECT_EQ(pair.tile_rows, 128);
+  EXPECT_EQ(pair.groups, 74);
+  EXPECT_EQ(pair.launches.at(1).entry, "latent_tensor_pair_bf16_v512_qv");
+  EXPECT_EQ(pair.launches.at(1).cluster, 2u);
+  EXPECT_EQ(planned(h200(), [](auto&) {}).kernel, "wgmma");
+  const auto reason = [&](auto change) {
+    const LatentAttentionPlan plan = planned(b200(), change);
+    EXPECT_EQ(plan.kernel, "naive");
+    return std::ranges::find(plan.candidates, "pair", &Candidate::name)->reason;
+  };
+  EXPECT_EQ(reason([](auto& p) { p.has_qv = false; }),
+            "is for values of 512 that make scores, DeepSeek-V3's");
+  EXPECT_EQ(reason([](auto& p) { p.value_dim = 256; }),
+            "is for values of 512 that make scores, DeepSeek-V3's");
 }
 
 }  // namespace

@@ -13,24 +13,19 @@
 
 namespace tilewright::tile {
 
-/// Of a warp, which has 8 keys of every block: where they go, and their barriers.
-template <KvFormat Format, int LanesOfRow>
-class SparsePairKeysBase {
+/// Where the 8 keys go that a warp has of every block, and their barriers.
+template <class Form>
+class PairLines {
  public:
-  using Form = PairForm<kv_dims(Format)>;
+  __device__ PairLines(SparsePairShared<Form>& shared, std::uint32_t warp)
+      : shared_(shared), first_(warp * 8) {}
 
-  __device__ SparsePairKeysBase(const kernels::SparseDecodeParams& params,
-                                SparsePairShared<Form>& shared, std::int32_t group,
-                                std::uint32_t warp)
-      : shared_(shared), first_(warp * 8), entries_(params, group, warp * 8) {}
-
- protected:
   __device__ void wait_free(const PairAt& at) const {
     ptx::mbarrier_wait_parity_cluster(ptx::shared_address(&shared_.k_free[at.stage]),
                                       at.parity ^ 1);
   }
   /// The warp's lines of the first box.
-  __device__ std::uint8_t* lines(const PairAt& at) const {
+  __device__ std::uint8_t* of_box(const PairAt& at) const {
     return shared_.keys[at.stage][0] + first_ * kBoxRowBytes;
   }
   /// Where chunk `chunk` of the tail of a line of the warp's is.
@@ -43,16 +38,32 @@ class SparsePairKeysBase {
     arrive_at_leader(shared_.k_full[at.stage]);
   }
 
+ private:
   SparsePairShared<Form>& shared_;
   std::uint32_t first_;
-  SparseEntries<Format, 8, LanesOfRow> entries_;
+};
+
+/// Of a warp that decodes: four lanes a row.
+template <KvFormat Format>
+class SparsePairKeysBase {
+ public:
+  using Form = PairForm<kv_dims(Format)>;
+
+  __device__ SparsePairKeysBase(const kernels::SparsePairParams& params,
+                                SparsePairShared<Form>& shared, std::int32_t group,
+                                std::uint32_t warp)
+      : lines_(shared, warp), entries_(params.decode, group, warp * 8) {}
+
+ protected:
+  PairLines<Form> lines_;
+  SparseEntries<Format, 8, 4> entries_;
 };
 
 /// 8- and 4-bit rows: to registers a block ahead, decoded from there. Of the first cache all but
 /// some 160 KB of the SM's 256 are left, so that loads on their way have room.
 template <KvFormat Format, int Half>
-class SparsePairKeys : SparsePairKeysBase<Format, 4> {
-  using Base = SparsePairKeysBase<Format, 4>;
+class SparsePairKeys : SparsePairKeysBase<Format> {
+  using Base = SparsePairKeysBase<Format>;
   using Share = SparseShare<Format, Half>;
   using Part = typename Share::Part;
 
@@ -109,8 +120,8 @@ class SparsePairKeys : SparsePairKeysBase<Format, 4> {
   }
 
   __device__ void convert(const Raw& raw) {
-    this->wait_free(at_);
-    std::uint8_t* const to = this->lines(at_);
+    this->lines_.wait_free(at_);
+    std::uint8_t* const to = this->lines_.of_box(at_);
     const bool is_large = __any_sync(0xffffffffu, Share::has_large(raw.scales));
 #pragma unroll
     for (int box = 0; box < Part::kPlain; ++box) {
@@ -120,7 +131,7 @@ class SparsePairKeys : SparsePairKeysBase<Format, 4> {
       store(to + box * kPairBoxBytes, lane_.plain_offset(), 16, chunks);
     }
     if (Half == 1) store(to + 3 * kPairBoxBytes, lane_.rope_offset(), 64, raw.rope);
-    this->publish(at_);
+    this->lines_.publish(at_);
     at_.advance();
   }
   static __device__ void store(std::uint8_t* to, std::uint32_t offset, std::uint32_t other,
@@ -143,8 +154,8 @@ class SparsePairKeys : SparsePairKeysBase<Format, 4> {
 
 /// Records of 656 bytes, of which a half has two blocks of 128 codes: likewise.
 template <int Half>
-class SparsePairKeys<KvFormat::kFp8Mla, Half> : SparsePairKeysBase<KvFormat::kFp8Mla, 4> {
-  using Base = SparsePairKeysBase<KvFormat::kFp8Mla, 4>;
+class SparsePairKeys<KvFormat::kFp8Mla, Half> : SparsePairKeysBase<KvFormat::kFp8Mla> {
+  using Base = SparsePairKeysBase<KvFormat::kFp8Mla>;
 
   struct Raw {
     uint4 plain[kPairBoxes];
@@ -182,11 +193,11 @@ class SparsePairKeys<KvFormat::kFp8Mla, Half> : SparsePairKeysBase<KvFormat::kFp
     return true;
   }
   __device__ void convert(const Raw& raw) {
-    this->wait_free(at_);
+    this->lines_.wait_free(at_);
     decode(raw, 0, __uint_as_float(raw.scales.x));
     decode(raw, 1, __uint_as_float(raw.scales.y));
-    *reinterpret_cast<uint4*>(this->tail(at_, lane_.row, lane_.quarter)) = raw.tail;
-    this->publish(at_);
+    *reinterpret_cast<uint4*>(this->lines_.tail(at_, lane_.row, lane_.quarter)) = raw.tail;
+    this->lines_.publish(at_);
     at_.advance();
   }
   /// The two boxes of a block of 128 numbers, which share a scale.
@@ -195,7 +206,7 @@ class SparsePairKeys<KvFormat::kFp8Mla, Half> : SparsePairKeysBase<KvFormat::kFp
     const bool is_large = __any_sync(0xffffffffu, factors.has_rest());
 #pragma unroll
     for (int box = 2 * block; box < 2 * block + 2; ++box) {
-      std::uint8_t* const to = this->lines(at_) + box * kPairBoxBytes;
+      std::uint8_t* const to = this->lines_.of_box(at_) + box * kPairBoxBytes;
       const uint4& codes = raw.plain[box];
       store(to + lane_.plain_offset(), factors, {codes.x, codes.y}, is_large);
       store(to + (lane_.plain_offset() ^ 16), factors, {codes.z, codes.w}, is_large);
@@ -213,43 +224,58 @@ class SparsePairKeys<KvFormat::kFp8Mla, Half> : SparsePairKeysBase<KvFormat::kFp
   PairAt at_;
 };
 
-/// bf16 rows go straight to their places, two blocks ahead of what is handed over.
-template <KvFormat Format, int Half>
-class SparsePairWholeKeys : SparsePairKeysBase<Format, 8> {
-  using Base = SparsePairKeysBase<Format, 8>;
+/// The rows of lists of bf16.
+template <KvFormat Format>
+class SparsePairEntries : public SparseEntries<Format, 8, 8> {
+ public:
+  __device__ SparsePairEntries(const kernels::SparsePairParams& params, std::int32_t group,
+                               std::uint32_t first_row)
+      : SparseEntries<Format, 8, 8>(params.decode, group, first_row) {}
+
+  /// Of share `i`: the numbers that are the value, and those behind them.
+  __device__ const std::uint8_t* values(int i) const { return this->sources[i].data; }
+  __device__ const std::uint8_t* tail(int i) const { return values(i) + kKvDims * 2; }
+};
+
+/// Rows of 16 bits go straight to their places, two blocks ahead of what is handed over. `Entries`
+/// finds them: two for each lane, eight lanes a row.
+template <class Form, class Entries, int Half>
+class PairWholeKeys {
   static constexpr int kAhead = 2;
 
  public:
-  using Base::Base;
+  template <class Params>
+  __device__ PairWholeKeys(const Params& params, SparsePairShared<Form>& shared, std::int32_t group,
+                           std::uint32_t warp)
+      : lines_(shared, warp), entries_(params, group, warp * 8) {}
 
   __device__ void run() {
-    this->entries_.read();
+    entries_.read();
     PairAt done;
     int under_way = 0;
-    while (this->entries_.find()) {
-      this->wait_free(at_);
+    while (entries_.find()) {
+      lines_.wait_free(at_);
       copy();
-      this->entries_.read();
+      entries_.read();
       at_.advance();
       if (++under_way <= kAhead) continue;
       --under_way;
       ptx::cp_async_wait_group<kAhead>();
-      this->publish(done);
+      lines_.publish(done);
       done.advance();
     }
     ptx::cp_async_wait_group<0>();
-    for (; under_way > 0; --under_way, done.advance()) this->publish(done);
+    for (; under_way > 0; --under_way, done.advance()) lines_.publish(done);
   }
 
  private:
   __device__ void copy() const {
     const std::uint32_t row = threadIdx.x % 32 / 8, chunk = threadIdx.x % 8;
-    const std::uint32_t to = ptx::shared_address(this->lines(at_));
+    const std::uint32_t to = ptx::shared_address(lines_.of_box(at_));
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const std::uint32_t line = row + i * 4;
-      const std::uint8_t* const from =
-          this->entries_.sources[i].data + Half * (kPairHalfDims * 2) + chunk * 16;
+      const std::uint8_t* const from = entries_.values(i) + Half * (kPairHalfDims * 2) + chunk * 16;
 #pragma unroll
       for (int box = 0; box < kPairBoxes; ++box) {
         ptx::cp_async_cg_shared_global_16(
@@ -257,29 +283,32 @@ class SparsePairWholeKeys : SparsePairKeysBase<Format, 8> {
             from + box * kBoxRowBytes, 16);
       }
     }
-    if constexpr (Base::Form::kHasTail) copy_tail();
+    if constexpr (Form::kHasTail) copy_tail();
     ptx::cp_async_commit_group();
   }
   /// Four lanes of a row have its tail's chunks, the other four those of the row four on.
   __device__ void copy_tail() const {
     const std::uint32_t lane = threadIdx.x % 32, chunk = lane % 4, second = lane / 4 % 2;
-    const std::uint8_t* const row =
-        second == 0 ? this->entries_.sources[0].data : this->entries_.sources[1].data;
+    const std::uint8_t* const tail = second == 0 ? entries_.tail(0) : entries_.tail(1);
     ptx::cp_async_cg_shared_global_16(
-        ptx::shared_address(this->tail(at_, lane / 8 + second * 4, chunk)),
-        row + kv_plain_bytes(Format) + Half * kPairTailRowBytes + chunk * 16, 16);
+        ptx::shared_address(lines_.tail(at_, lane / 8 + second * 4, chunk)),
+        tail + Half * kPairTailRowBytes + chunk * 16, 16);
   }
 
+  PairLines<Form> lines_;
+  Entries entries_;
   PairAt at_;
 };
 template <int Half>
-class SparsePairKeys<KvFormat::kBf16, Half> : public SparsePairWholeKeys<KvFormat::kBf16, Half> {
-  using SparsePairWholeKeys<KvFormat::kBf16, Half>::SparsePairWholeKeys;
+class SparsePairKeys<KvFormat::kBf16, Half>
+    : public PairWholeKeys<PairForm<kKvDims>, SparsePairEntries<KvFormat::kBf16>, Half> {
+  using PairWholeKeys<PairForm<kKvDims>, SparsePairEntries<KvFormat::kBf16>, Half>::PairWholeKeys;
 };
 template <int Half>
 class SparsePairKeys<KvFormat::kBf16Mla, Half>
-    : public SparsePairWholeKeys<KvFormat::kBf16Mla, Half> {
-  using SparsePairWholeKeys<KvFormat::kBf16Mla, Half>::SparsePairWholeKeys;
+    : public PairWholeKeys<PairForm<kKvMlaDims>, SparsePairEntries<KvFormat::kBf16Mla>, Half> {
+  using PairWholeKeys<PairForm<kKvMlaDims>, SparsePairEntries<KvFormat::kBf16Mla>,
+                      Half>::PairWholeKeys;
 };
 
 }  // namespace tilewright::tile

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "kernels/sparse_attention/pair/shared.h"
-#include "kernels/sparse_attention/pieces.h"
 #include "ptx/barrier_vote.h"
 #include "ptx/math.h"
 #include "ptx/packed_math.h"
@@ -20,27 +19,32 @@
 
 namespace tilewright::tile {
 
-template <class Form>
+/// `Task` says which rows there are (lists.h, all_keys.h).
+template <class Form, class Task>
 class SparsePairRows {
+  using Element = typename Form::Element;
+  using Params = typename Task::Params;
+  using Piece = typename Task::Piece;
+
  public:
-  __device__ SparsePairRows(const kernels::SparsePairParams& params, SparsePairShared<Form>& shared,
+  __device__ SparsePairRows(const Params& params, SparsePairShared<Form>& shared,
                             std::uint32_t columns, std::uint32_t rank)
-      : pair_(params),
-        params_(params.decode),
+      : all_(params),
+        params_(Task::numbers(params)),
         shared_(shared),
         columns_(own_lanes(columns)),
         warp_(ptx::uniform(threadIdx.x / 32)),
         lane_(threadIdx.x % 32),
         part_(warp_ / 2),
-        rank_(static_cast<std::int32_t>(rank)) {}
+        task_(params, part_, rank) {}
 
   __device__ void run(std::int32_t group) {
-    SparseWalk walk(params_, group);
-    kernels::SparseWork piece, next;
+    typename Task::Walk walk(all_, group);
+    Piece piece, next;
     if (!walk.next(piece)) return;
     load_queries(piece);
     for (bool is_more = true; is_more; piece = next) {
-      const std::int32_t blocks = blocks_of(params_, piece);
+      const std::int32_t blocks = Task::blocks(all_, piece);
       attend(piece, blocks);
       is_more = walk.next(next);
       if (is_more) load_queries(next);  // while the last values are added
@@ -51,39 +55,6 @@ class SparsePairRows {
  private:
   using Scores = float[32];
   using Weights = std::uint32_t[16];
-
-  __device__ bool has_tiles() const { return pair_.masks[0] != nullptr; }
-  /// Rows of a query in this CTA; 64 without tiles.
-  __device__ std::int32_t rows_of_query() const {
-    return has_tiles() ? kernels::SparsePairTile::kRows / pair_.queries_of_cta
-                       : kernels::SparsePairTile::kRows;
-  }
-  /// The query of the tile that this thread's row belongs to.
-  __device__ std::int32_t own_query() const {
-    if (!has_tiles()) return 0;
-    const auto row = static_cast<std::int32_t>(threadIdx.x % 64);
-    return rank_ * pair_.queries_of_cta + row / rows_of_query();
-  }
-  /// The head of this thread's row; < 0: none.
-  __device__ std::int32_t head(const kernels::SparseWork& piece) const {
-    const std::int32_t row = static_cast<std::int32_t>(threadIdx.x % 64) % rows_of_query();
-    if (has_tiles()) {
-      const std::int32_t query =
-          piece.query % params_.q_len * (2 * pair_.queries_of_cta) + own_query();
-      return row < params_.heads && query < pair_.queries ? row : -1;
-    }
-    const std::int32_t first = (params_.heads + 1) / 2;  // heads of the first CTA
-    return row < (rank_ == 0 ? first : params_.heads - first) ? row + rank_ * first : -1;
-  }
-  __device__ std::int64_t offset(const kernels::SparseStrides& strides, std::int64_t step,
-                                 const kernels::SparseWork& piece, std::int32_t head) const {
-    return sparse_offset(params_, strides, piece.query, head) + own_query() * step;
-  }
-  /// Of the thread's row among partial results.
-  __device__ std::int64_t partial_row(const kernels::SparseWork& piece) const {
-    const std::int32_t queries = has_tiles() ? 2 * pair_.queries_of_cta : 1;
-    return (std::int64_t{piece.partial} * queries + own_query()) * params_.heads + head_;
-  }
 
   /// The two warps that have the same rows.
   __device__ std::uint32_t row_barrier() const { return 1 + warp_ % 2; }
@@ -96,12 +67,11 @@ class SparsePairRows {
   __device__ std::uint32_t weights() const { return columns_ + step_ % 2 * Form::kWeights; }
 
   /// Half of the row of a query, two numbers a cell; zeros where there is no head.
-  __device__ void load_queries(const kernels::SparseWork& piece) const {
-    if (blocks_of(params_, piece) == 0) return;
-    const std::int32_t own = head(piece);
-    const std::uint16_t* const row =
-        params_.q + offset(params_.q_strides, pair_.q_step, piece, max(own, 0));
-    const auto* const from = reinterpret_cast<const uint4*>(row + part_ * kPairHalfDims);
+  __device__ void load_queries(const Piece& piece) const {
+    if (Task::blocks(all_, piece) == 0) return;
+    const std::int32_t own = task_.row(piece);
+    const auto* const from =
+        reinterpret_cast<const uint4*>(task_.query(piece, own) + part_ * kPairHalfDims);
 #pragma unroll 2
     for (int i = 0; i < kPairBoxes; ++i) {
       std::uint32_t cells[32] = {};
@@ -116,7 +86,8 @@ class SparsePairRows {
       __syncwarp();
       ptx::tcgen05_st_32x32b(columns_ + Form::kQueries + i * 32, cells);
     }
-    if constexpr (Form::kHasTail) load_tail(row + kKvDims + part_ * Form::kTailDims, own >= 0);
+    if constexpr (Form::kHasTail)
+      load_tail(task_.query_tail(piece, own) + part_ * Form::kTailDims, own >= 0);
     hand_over(shared_.q_ready);
   }
   __device__ void load_tail(const std::uint16_t* from, bool has) const {
@@ -138,15 +109,16 @@ class SparsePairRows {
     arrive_at_leader(barrier);
   }
 
-  __device__ void attend(const kernels::SparseWork& piece, std::int32_t blocks) {
-    head_ = head(piece);
-    has_rows_ = __any_sync(0xffffffffu, head_ >= 0);
+  __device__ void attend(const Piece& piece, std::int32_t blocks) {
+    row_ = task_.row(piece);
+    has_rows_ = __any_sync(0xffffffffu, row_ >= 0);
+    task_.begin(piece, row_);
     reference_ = top_ = -INFINITY;
     sum_ = 0.0f;
-    std::uint32_t ahead = seen_by(piece, 0, blocks);
+    std::uint32_t ahead = task_.seen_by(piece, 0, blocks);
     for (std::int32_t n = 0; n < blocks; ++n, ++step_) {
-      const std::uint32_t valid = own_keys(ahead);
-      ahead = seen_by(piece, n + 1, blocks);
+      const std::uint32_t valid = task_.own_keys(ahead);
+      ahead = task_.seen_by(piece, n + 1, blocks);
       wait_for_pair(ptx::shared_address(&shared_.s_full[step_ % 2]), step_ / 2 & 1);
       Weights weights = {};
       if (has_rows_) {
@@ -158,29 +130,6 @@ class SparsePairRows {
       hand_over(shared_.p_ready[step_ % 2]);
     }
   }
-  /// Of this lane's key of the thread's half of a block: which queries of the tile see it.
-  __device__ std::uint32_t seen_by(const kernels::SparseWork& piece, std::int32_t n,
-                                   std::int32_t blocks) const {
-    if (n >= blocks) return 0;
-    const SparseBlock block = SparseQuery(params_, piece.query).block(piece.begin_block + n);
-    const auto at = static_cast<std::int32_t>(part_ * 32 + lane_);
-    if (at >= block.count) return 0;
-    const kernels::SparseKeys& keys = params_.keys[block.list];
-    if (sparse_row(keys, piece.query, block.first + at) < 0) return 0;
-    if (!has_tiles()) return 1;
-    return pair_.masks[block.list][piece.query * keys.index_stride + block.first + at];
-  }
-  /// Which keys of the thread's half its row sees, out of what all lanes know of one each.
-  __device__ std::uint32_t own_keys(std::uint32_t seen) const {
-    const std::int32_t own = own_query(), first = ptx::uniform(own);
-    std::uint32_t keys = 0;
-    for (std::int32_t query = first; query < first + max(32 / rows_of_query(), 1); ++query) {
-      const std::uint32_t all = __ballot_sync(0xffffffffu, (seen >> query & 1) != 0);
-      if (query == own) keys = all;
-    }
-    return keys;
-  }
-
   /// The thread's half of the keys of a block.
   __device__ void load_scores(Scores& x, std::uint32_t valid) const {
     Scores away;
@@ -240,7 +189,7 @@ class SparsePairRows {
           ptx::fma_rn_f32x2(make_float2(x[2 * i], x[2 * i + 1]), scale, minus_base);
       const float2 weight = ptx::ex2_approx_ftz_f32(power);
       part[i % 2] = ptx::add_rn_f32x2(part[i % 2], weight);
-      weights[i] = Bf16::pack(weight.x, weight.y);
+      weights[i] = Element::pack(weight.x, weight.y);
     }
     return (part[0].x + part[0].y) + (part[1].x + part[1].y);
   }
@@ -279,7 +228,7 @@ class SparsePairRows {
   }
 
   /// Results of a piece, divided by their sums.
-  __device__ void finish(const kernels::SparseWork& piece, std::int32_t blocks) {
+  __device__ void finish(const Piece& piece, std::int32_t blocks) {
     if (blocks > 0) wait_for_values(shared_, step_ - 1);
     if (!has_rows_) return;
     if (blocks > 0) {
@@ -289,55 +238,58 @@ class SparsePairRows {
       sum_ += shared_.numbers[other()][0][lane_];
       top_ = fmaxf(top_, shared_.numbers[other()][1][lane_]);
     }
-    const float* const sink =
-        params_.sink == nullptr || piece.partial >= 0 || head_ < 0 ? nullptr : params_.sink + head_;
+    const float* const sink = params_.sink == nullptr || piece.partial >= 0 || row_ < 0
+                                  ? nullptr
+                                  : task_.sink(piece, row_);
     const RowEnd end(reference_, params_.scale_log2, sum_, sink);
-    if (part_ == 0 && head_ >= 0) store_numbers(piece, end);
+    if (part_ == 0 && row_ >= 0) store_numbers(piece, end);
 #pragma unroll 1
     for (int column = 0; column < kPairHalfDims; column += 32) {
       float o[1][32] = {};
       if (blocks > 0) load_row(o, columns_ + kPairResults + column);
-      if (head_ >= 0) store(piece, column, o[0], end.factor);
+      if (row_ >= 0) store(piece, column, o[0], end.factor);
       __syncwarp();
     }
   }
   /// 32 results of the thread's row.
-  __device__ void store(const kernels::SparseWork& piece, int column, const float* o,
-                        float factor) const {
+  __device__ void store(const Piece& piece, int column, const float* o, float factor) const {
     const std::int64_t dim = part_ * kPairHalfDims + column;
     if (piece.partial < 0) {
-      auto* const to = reinterpret_cast<uint4*>(
-          params_.out + offset(params_.out_strides, pair_.out_step, piece, head_) + dim);
+      auto* const to = reinterpret_cast<uint4*>(task_.out(piece, row_) + dim);
 #pragma unroll
-      for (int i = 0; i < 4; ++i) to[i] = pack_chunk<Bf16>(o + 8 * i, factor);
+      for (int i = 0; i < 4; ++i) to[i] = pack_chunk<Element>(o + 8 * i, factor);
       return;
     }
-    auto* const to =
-        reinterpret_cast<float4*>(params_.partial_out + partial_row(piece) * kKvDims + dim);
+    auto* const to = reinterpret_cast<float4*>(params_.partial_out +
+                                               task_.partial_row(piece, row_) * kKvDims + dim);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       to[i] = make_float4(o[4 * i] * factor, o[4 * i + 1] * factor, o[4 * i + 2] * factor,
                           o[4 * i + 3] * factor);
     }
   }
-  __device__ void store_numbers(const kernels::SparseWork& piece, const RowEnd& end) const {
+  __device__ void store_numbers(const Piece& piece, const RowEnd& end) const {
     const bool is_empty = reference_ == -INFINITY;
     if (piece.partial >= 0) {
-      params_.partial_lse[partial_row(piece)] = is_empty ? -INFINITY : base() + log2f(sum_);
+      params_.partial_lse[task_.partial_row(piece, row_)] =
+          is_empty ? -INFINITY : base() + log2f(sum_);
       return;
     }
-    const std::int64_t at = offset(params_.lse_strides, pair_.lse_step, piece, head_);
+    const std::int64_t at = task_.lse_offset(piece, row_);
     if (params_.lse != nullptr) params_.lse[at] = is_empty ? params_.empty_lse : end.lse;
-    if (params_.max_logits != nullptr) params_.max_logits[at] = top_ * (params_.scale_log2 * kLn2);
+    if constexpr (Task::kHasMaxima) {
+      if (params_.max_logits != nullptr)
+        params_.max_logits[at] = top_ * (params_.scale_log2 * kLn2);
+    }
   }
 
-  const kernels::SparsePairParams& pair_;
-  const kernels::SparseDecodeParams& params_;
+  const Params& all_;
+  const typename Task::Numbers& params_;
   SparsePairShared<Form>& shared_;
   std::uint32_t columns_;  ///< of Tensor Memory, in the warp's lanes
   std::uint32_t warp_, lane_, part_;
-  std::int32_t rank_;
-  std::int32_t head_ = -1;                                      ///< of the piece at hand; < 0: none
+  Task task_;
+  std::int32_t row_ = -1;                                       ///< of the piece at hand; < 0: none
   bool has_rows_ = false;                                       ///< the warp
   std::int32_t step_ = 0;                                       ///< blocks of all pieces so far
   float reference_ = -INFINITY, top_ = -INFINITY, sum_ = 0.0f;  ///< of scores without scale

@@ -1,15 +1,17 @@
 // Shared memory of a CTA of the pair, its barriers, and the columns of Tensor Memory.
 #pragma once
 
+#include "arch/instruction_descriptor.h"
 #include "kernels/sparse_attention/pair/half_sums.h"
 #include "kernels/sparse_attention/pair/sm100_decode_pair.h"
-#include "kernels/sparse_attention/work.h"
 #include "ptx/cluster.h"
 #include "tile/box.h"
+#include "tile/element.h"
 #include "tile/ring.h"
 #include "tile/tensor_memory.h"
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tilewright::tile {
 
@@ -36,8 +38,11 @@ inline constexpr int kPairColumns = 512, kPairResults = 256;  ///< of Tensor Mem
 ///
 /// Queries of 576 numbers take 16 columns that scores of 512 had. So tiles of scores overlap: the
 /// next block's are begun when this one's are in registers, and neither meets the other's weights.
-template <int Dims>
+template <int Dims, class ElementType = Bf16>
 struct PairForm {
+  using Element = ElementType;
+  static constexpr arch::MmaF16Type kType =
+      std::is_same_v<Element, Bf16> ? arch::MmaF16Type::kBf16 : arch::MmaF16Type::kF16;
   static constexpr int kDims = Dims;
   static constexpr bool kHasTail = Dims > kKvDims;
   static constexpr int kTailDims = (Dims - kKvDims) / 2;
@@ -106,13 +111,6 @@ __device__ inline void arrive_at_leader(std::uint64_t& barrier) {
   __syncwarp();
   if (threadIdx.x % 32 == 0)
     ptx::mbarrier_arrive_cluster(ptx::mapa_shared_cluster(ptx::shared_address(&barrier), 0));
-}
-
-/// The blocks of a piece of work.
-__device__ inline std::int32_t blocks_of(const kernels::SparseDecodeParams& params,
-                                         const kernels::SparseWork& work) {
-  return max(min(work.end_block, SparseQuery(params, work.query).num_blocks()) - work.begin_block,
-             0);
 }
 
 /// The values of step `step` are in the results; waits for that.
