@@ -1,4 +1,4 @@
-// tilewright sparse-attention: DeepSeek-V4's attention on tensors of a file, or drawn ones.
+// tilewright sparse-attention: DeepSeek-V4's or V3.2's attention on tensors of a file, or drawn.
 #include "tilewright/cache.h"
 
 #include "base/error.h"
@@ -110,6 +110,14 @@ void add_drawn_sparse_options(CLI::App& command, SparseArgs& args) {
   count("--batch", args.batch, 0, "sequences, without --input");
   count("--q-len", args.shape.q_len, 1, "queries of each");
   count("--heads", args.shape.heads, 1, "1 to 128");
+  command
+      .add_option(
+          "--head-dim", args.shape.head_dim,
+          "numbers of a drawn row: 512, DeepSeek-V4's, or 576, V3's, whose values are the first "
+          "512; bf16 or fp8")
+      ->check(quiet(CLI::IsMember({kKvDims, kKvMlaDims})))
+      ->capture_default_str()
+      ->type_name("512|576");
   count("--window", args.shape.window, 0, "entries of the first list; 0: none");
   count("--compressed", args.shape.compressed, 0, "entries of the second list; 0: none");
   count("--window-page", args.shape.window_page, 1, "rows of a page of the first cache");
@@ -131,7 +139,7 @@ void add_drawn_sparse_options(CLI::App& command, SparseArgs& args) {
 
 void add_sparse_attention(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand(
-      "sparse-attention", "DeepSeek-V4's attention over chosen rows of paged caches");
+      "sparse-attention", "DeepSeek-V4's and V3.2's attention over chosen rows of paged caches");
   auto args = std::make_shared<SparseArgs>();
   command
       ->add_option("--input", args->input,
@@ -148,7 +156,7 @@ void add_sparse_attention(CLI::App& app, Context& context) {
       ->check(quiet(CLI::Range(1, 1 << 20)))
       ->capture_default_str()
       ->type_name("N");
-  command->add_option("--scale", args->scale, "default 512^-0.5; of drawn ones 512^-0.55")
+  command->add_option("--scale", args->scale, "default head_dim^-0.5; of drawn ones head_dim^-0.55")
       ->type_name("X");
   command->add_option("--kernel", args->kernel, "auto, or one that --plan lists")
       ->capture_default_str()

@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t kDistinctSparseRows = 1021;  // of a cache; the others are copies
 constexpr std::int64_t kMostSparseRows = std::int64_t{1} << 20;
 
-// FlashMLA's timed shapes of DeepSeek-V4, and what its 64 heads are the padding of.
+// FlashMLA's timed shapes of DeepSeek-V4, what its 64 heads are the padding of, and V3.2's.
 const SparseShape kSparseShapes[] = {
     {.name = "flash"},
     {.name = "pro", .heads = 128, .compressed = 1024},
@@ -51,6 +51,21 @@ const SparseShape kSparseShapes[] = {
      .window_page = 1,
      .compressed = 0,
      .is_prefill = true},
+    {.name = "v32",
+     .heads = 128,
+     .q_len = 1,
+     .window = 2048,
+     .window_page = 64,
+     .compressed = 0,
+     .head_dim = kKvMlaDims},
+    {.name = "prefill-v32",
+     .heads = 128,
+     .q_len = 1,
+     .window = 2048,
+     .window_page = 1,
+     .compressed = 0,
+     .is_prefill = true,
+     .head_dim = kKvMlaDims},
     {.name = "small",
      .heads = 8,
      .window = 64,
@@ -93,15 +108,16 @@ std::vector<std::uint16_t> draw_clamped_queries(std::int64_t count, std::uint64_
 void fill_pages(SparseListData& data, std::uint64_t seed) {
   const std::int64_t rows = data.list.cache.num_pages * data.list.cache.page_size;
   const std::int64_t distinct = std::min(rows, kDistinctSparseRows);
-  const std::vector<std::uint16_t> codes = draw_normal(distinct * kKvDims, seed, DType::kBF16);
+  const int dims = kv_dims(data.layout.format);
+  const std::vector<std::uint16_t> codes = draw_normal(distinct * dims, seed, DType::kBF16);
   const KvPageLayout source = {data.layout.format, static_cast<std::int32_t>(distinct),
                                kv_default_page_stride(data.layout.format, distinct)};
   std::vector<std::uint8_t> encoded(static_cast<std::size_t>(source.page_stride_bytes));
-  std::vector<float> numbers(kKvDims);
+  std::vector<float> numbers(static_cast<std::size_t>(dims));
   for (std::int64_t row = 0; row < distinct; ++row) {
-    for (int i = 0; i < kKvDims; ++i)
+    for (int i = 0; i < dims; ++i)
       numbers[static_cast<std::size_t>(i)] = std::clamp(
-          sparse_from_bf16(codes[static_cast<std::size_t>(row * kKvDims + i)]) / 10, -1.0f, 1.0f);
+          sparse_from_bf16(codes[static_cast<std::size_t>(row * dims + i)]) / 10, -1.0f, 1.0f);
     encode_kv_row(source, numbers, row, encoded.data());
   }
   const KvFormat format = data.layout.format;
@@ -125,13 +141,16 @@ SparseListData draw_sparse_list(const SparseShape& shape, NumberFormat format, s
   const std::int64_t per_sequence = std::max<std::int64_t>(2 * topk, 2048);
   const std::int64_t rows =
       std::min(kMostSparseRows, shape.is_prefill ? 65536 : batch * per_sequence);
-  data.list = {
-      .cache = {.format = format, .page_size = page, .num_pages = (rows + page - 1) / page},
-      .topk = topk,
-      .index_stride = topk,
-      .lengths = shape.lengths};
+  const KvFormat of_rows = kv_format(format, shape.head_dim);
+  data.list = {.cache = {.format = format,
+                         .page_size = page,
+                         .num_pages = (rows + page - 1) / page,
+                         .page_stride_bytes = kv_default_page_stride(of_rows, page)},
+               .topk = topk,
+               .index_stride = topk,
+               .lengths = shape.lengths};
   data.list.cache = complete(data.list.cache);
-  data.layout = kv_page_layout(data.list.cache);
+  data.layout = {of_rows, static_cast<std::int32_t>(page), data.list.cache.page_stride_bytes};
   data.pages.resize(kv_cache_bytes(data.list.cache));
   fill_pages(data, seed);
   SparseDice dice(seed + 1);
@@ -168,10 +187,11 @@ struct QueryRows {
       const std::int32_t row =
           data.indices[set][static_cast<std::size_t>(query * data.list.index_stride + i)];
       const bool is_valid = row >= 0 && row < rows_of_cache && i < length[0];
-      indices.push_back(is_valid ? static_cast<std::int32_t>(rows.size()) / kKvDims : -1);
+      const auto dims = static_cast<std::size_t>(kv_dims(data.layout.format));
+      indices.push_back(is_valid ? static_cast<std::int32_t>(rows.size() / dims) : -1);
       if (!is_valid) continue;
-      rows.resize(rows.size() + kKvDims);
-      decode_kv_row(data.layout, data.pages.data(), row, std::span(rows).last(kKvDims));
+      rows.resize(rows.size() + dims);
+      decode_kv_row(data.layout, data.pages.data(), row, std::span(rows).last(dims));
     }
   }
   reference::SparseKeys keys(std::int64_t topk) const {
@@ -205,12 +225,13 @@ SparseData draw_sparse(const SparseShape& shape, NumberFormat format, std::int64
   data.problem = {.batch = shape.is_prefill ? 1 : batch,
                   .q_len = shape.is_prefill ? batch : shape.q_len,
                   .heads = shape.heads,
-                  .scale = std::pow(512.0, -0.55),
+                  .scale = std::pow(static_cast<double>(shape.head_dim), -0.55),
                   .window = data.window.list,
                   .compressed = data.compressed.list,
                   .has_sink = true,
-                  .has_lse = true};
-  data.q = draw_clamped_queries(batch * shape.q_len * shape.heads * kKvDims, seed + 20);
+                  .has_lse = true,
+                  .head_dim = shape.head_dim};
+  data.q = draw_clamped_queries(batch * shape.q_len * shape.heads * shape.head_dim, seed + 20);
   for (const std::uint16_t code : draw_normal(shape.heads, seed + 21, DType::kBF16))
     data.sink.push_back(sparse_from_bf16(code));
   return data;
@@ -219,12 +240,14 @@ SparseData draw_sparse(const SparseShape& shape, NumberFormat format, std::int64
 SparseData::Exact SparseData::exact(std::int64_t query, std::size_t set) const {
   const QueryRows first(window, problem, query, set), second(compressed, problem, query, set);
   std::vector<double> numbers;
-  const std::int64_t elems = problem.heads * kKvDims;
+  const std::int64_t elems = problem.heads * problem.head_dim;
   for (std::int64_t i = 0; i < elems; ++i)
     numbers.push_back(sparse_from_bf16(q[static_cast<std::size_t>(query * elems + i)]));
   const std::vector<double> sinks(sink.begin(), sink.end());
   auto result = reference::sparse_attention({.queries = 1,
                                              .heads = problem.heads,
+                                             .head_dim = problem.head_dim,
+                                             .v_head_dim = kKvDims,
                                              .scale = problem.scale.value_or(0),
                                              .sink = sinks,
                                              .positive_empty_lse = problem.positive_empty_lse},

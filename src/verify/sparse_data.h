@@ -5,6 +5,7 @@
 #include "tilewright/sparse_attention.h"
 
 #include "formats/kv_layout.h"
+#include "formats/kv_page.h"
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -19,8 +20,9 @@ struct SparseShape {
   std::int64_t window = 128, window_page = 256;
   std::int64_t compressed = 512, compressed_page = 64;
   SparseLengths lengths = SparseLengths::kFull;
-  bool is_prefill = false;  ///< bf16 rows; batch counts queries
-  double invalid = 0;       ///< share of entries that name no row
+  bool is_prefill = false;          ///< bf16 rows; batch counts queries
+  double invalid = 0;               ///< share of entries that name no row
+  std::int64_t head_dim = kKvDims;  ///< or kKvMlaDims, DeepSeek-V3's
 };
 
 /// "flash", "pro", ... as the message of the error lists them.

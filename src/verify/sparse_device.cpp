@@ -174,6 +174,7 @@ FlashMlaPeer::~FlashMlaPeer() {
 }
 
 std::string FlashMlaPeer::obstacle(const SparseAttentionProblem& p) {
+  if (p.head_dim != kKvDims) return "is called for rows of 512 alone";
   const bool is_prefill = p.window.cache.format == NumberFormat::kBf16;
   if (is_prefill && (p.compressed.topk > 0 || p.window.topk % 128 != 0 || p.batch != 1))
     return "does prefill over one list of a multiple of 128 rows";

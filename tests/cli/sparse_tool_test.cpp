@@ -34,6 +34,21 @@ TEST(SparseTool, RunsOnBlackwell) {
   EXPECT_EQ(report["plan"]["kernel"], "pair_tiles");
 }
 
+TEST(SparseTool, RowsOf576) {
+  for (const char* options : {"h200 --json sparse-attention --heads 20 --format fp8",
+                              "b200 --json sparse-attention --heads 70 --format bf16"}) {
+    const Outcome run = run_tool(std::string("--device sim:") + options +
+                                 " --head-dim 576 --batch 1 --window 70 --compressed 9 --check");
+    ASSERT_EQ(run.status, 0) << run.err << run.out;
+    EXPECT_TRUE(run.parsed()["error"]["ok"].get<bool>()) << run.out;
+    EXPECT_NE(run.parsed()["plan"]["kernel"], "naive");
+  }
+  const Outcome refused =
+      run_tool(std::string(kSim) + "sparse-attention --head-dim 576 --format nvfp4 --plan");
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("bf16 or fp8 for rows of 576"));
+}
+
 TEST(SparseTool, SaysWhatItWouldDoAndWhatItRefuses) {
   const Outcome plan = run_tool(std::string(kSim) + "sparse-attention --heads 20 --plan");
   EXPECT_EQ(plan.status, 0);

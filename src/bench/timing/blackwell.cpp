@@ -5,6 +5,7 @@
 #include "bench/timing/operators.h"
 #include "bench/timing/timing.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
@@ -41,6 +42,10 @@ class PointList {
     decode("t16", 64, 4096);
     sparse(64);
     sparse(128);
+    mla("v32", "fp8", 128);
+    mla("prefill-v32", "bf16", 256);
+    latent(128, 32, 4096);
+    latent(16, 32, 4096);
     indexer(64, 4096);
     indexer(256, 4096);
     return std::move(points_);
@@ -107,6 +112,24 @@ class PointList {
     point.flop = 4.0 * static_cast<double>(batch) * 2 * 64 * 640 * 512;
   }
 
+  // 128 heads, lists of 2048 rows of 576, one query each.
+  void mla(const char* shape, const char* format, std::int64_t batch) {
+    constexpr double kRows = 2048;
+    BlackwellPoint& point = add(TimedOperator::kSparse, "pair",
+                                fmt::format("{} {} b{}", shape, format, batch), {{"batch", batch}});
+    point.timing.format = format;
+    point.flop = 2.0 * static_cast<double>(batch) * 128 * kRows * (576 + 512);
+  }
+
+  void latent(std::int64_t heads, std::int64_t batch, std::int64_t keys) {
+    BlackwellPoint& point =
+        add(TimedOperator::kLatent, "pair", fmt::format("mla h{} b{} n{}", heads, batch, keys),
+            {{"batch", batch}, {"q_len", 1}, {"heads", heads}, {"keys", keys}});
+    const auto all = static_cast<double>(batch * keys);
+    point.flop = 2.0 * all * static_cast<double>(heads) * (576 + 512);
+    point.bytes = all * 576 * 2;
+  }
+
   void indexer(std::int64_t batch, std::int64_t keys) {
     BlackwellPoint& point =
         add(TimedOperator::kIndexer, "indexer", fmt::format("indexer fp8 h64 b{} n{}", batch, keys),
@@ -136,10 +159,14 @@ std::string largest(const json& parts, double whole) {
 
 }  // namespace
 
-json predict_blackwell(int sample) {
+json predict_blackwell(int sample, const std::vector<std::string>& kernels) {
   request_predictions(sample);
   const Device device = Device::open("sim:b200");
-  const std::vector<BlackwellPoint> points = PointList().take();
+  std::vector<BlackwellPoint> points = PointList().take();
+  if (!kernels.empty())
+    std::erase_if(points, [&](const BlackwellPoint& point) {
+      return std::ranges::find(kernels, point.timing.kernel) == kernels.end();
+    });
   Progress progress(stderr, "bench timing", static_cast<std::int64_t>(points.size()), "points");
   json out = json::array();
   for (const BlackwellPoint& point : points) {

@@ -3,6 +3,7 @@
 #include "tilewright/attention.h"
 #include "tilewright/buffer.h"
 #include "tilewright/graph.h"
+#include "tilewright/latent_attention.h"
 #include "tilewright/linear.h"
 #include "tilewright/stream.h"
 
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 namespace tilewright::cli {
 
@@ -181,6 +183,42 @@ json predict_sparse(const Device& device, const TimingPoint& point) {
   return predict_in_graph(device, operands.stream(), point, [&] { attention.run(arguments); });
 }
 
+/// Of DeepSeek-V3 over pages of 64 keys, likewise with a schedule that was made before.
+json predict_latent(const Device& device, const TimingPoint& point) {
+  constexpr std::int64_t kPage = 64, kRowBytes = 576 * 2;
+  const json& from = point.problem;
+  const std::int64_t batch = from["batch"], keys = from["keys"], of_sequence = keys / kPage;
+  LatentAttentionProblem problem =
+      mla_decode_problem(batch, from["q_len"], from["heads"], batch * of_sequence, of_sequence);
+  problem.kernel = point.kernel;
+  const LatentAttention attention(device, problem);
+  const auto rows = static_cast<std::size_t>(problem.batch * problem.q_len * problem.heads);
+  const Buffer q(device, rows * kRowBytes), out(device, rows * kRowBytes);
+  const Buffer cache(device, static_cast<std::size_t>(batch * keys * kRowBytes));
+  std::vector<std::int32_t> pages(static_cast<std::size_t>(batch * of_sequence));
+  std::iota(pages.begin(), pages.end(), 0);
+  const Buffer table = Buffer::from(device, pages);
+  const Buffer lengths = Buffer::from(
+      device,
+      std::vector<std::int32_t>(static_cast<std::size_t>(batch), static_cast<std::int32_t>(keys)));
+  const Buffer workspace(device, attention.plan().workspace_bytes);
+  const Stream stream(device);
+  constexpr std::size_t kTail = 512 * 2;
+  LatentAttentionArguments arguments = {.q = q.as<std::byte>() + kTail,
+                                        .qv = q.data(),
+                                        .k = cache.as<std::byte>() + kTail,
+                                        .v = cache.data(),
+                                        .lengths = lengths.as<std::int32_t>(),
+                                        .block_table = table.as<std::int32_t>(),
+                                        .out = out.data(),
+                                        .workspace = workspace.data(),
+                                        .stream = stream.handle()};
+  attention.run(arguments);
+  stream.synchronize();
+  arguments.reuses_schedule = true;
+  return predict_in_graph(device, stream, point, [&] { attention.run(arguments); });
+}
+
 IndexShape index_shape(const TimingPoint& point) {
   const json& from = point.problem;
   IndexShape shape;
@@ -223,6 +261,8 @@ json predict_point(const Device& device, const TimingPoint& point) {
       return predict_decode(device, point);
     case TimedOperator::kSparse:
       return predict_sparse(device, point);
+    case TimedOperator::kLatent:
+      return predict_latent(device, point);
     case TimedOperator::kIndexer:
       return predict_indexer(device, point);
   }

@@ -21,7 +21,14 @@ struct TimingChoice {
   int sample = 12;                           ///< clusters of a launch that are run
 };
 
-enum class TimedOperator : std::uint8_t { kAttention, kLinear, kDecode, kSparse, kIndexer };
+enum class TimedOperator : std::uint8_t {
+  kAttention,
+  kLinear,
+  kDecode,
+  kSparse,
+  kLatent,
+  kIndexer
+};
 
 /// A row of a log that was measured on an H200.
 struct TimingPoint {

@@ -23,7 +23,7 @@ void run_bench_timing(const BenchTimingArgs& args, const Context& context) {
   require(args.is_b200 != !args.log.empty(), ErrorKind::kInvalidArgument,
           "bench timing: a log of an H200 or --b200 is expected, one of the two");
   if (args.is_b200) {
-    const nlohmann::json result = predict_blackwell(args.choice.sample);
+    const nlohmann::json result = predict_blackwell(args.choice.sample, args.choice.kernels);
     return context.json ? print_json(result) : print(blackwell_table(result, context.style()));
   }
   const std::vector<TimingPoint> points = timing_points(read_json(args.log), args.choice);
