@@ -1,6 +1,6 @@
 #include "ops/sparse_attention/bind.h"
 
-#include "kernels/sparse_attention/pair/sm100_decode_pair.h"
+#include "kernels/sparse_attention/pair/combine_tiles.h"
 #include "kernels/sparse_attention/pair/union_lists.h"
 #include "kernels/sparse_attention/sparse_schedule.h"
 #include "ops/cache/kv_cache.h"

@@ -5,7 +5,7 @@
 //
 // Limit: as sparse_combine.
 #include "kernels/sparse_attention/combine.h"
-#include "kernels/sparse_attention/pair/sm100_decode_pair.h"
+#include "kernels/sparse_attention/pair/combine_tiles.h"
 #include "ptx/grid_dependency.h"
 
 namespace tilewright::kernels {

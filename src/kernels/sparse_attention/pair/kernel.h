@@ -3,7 +3,6 @@
 #pragma once
 
 #include "arch/instruction_descriptor.h"
-#include "kernels/sparse_attention/pair/keys.h"
 #include "kernels/sparse_attention/pair/rows.h"
 #include "kernels/sparse_attention/pair/shared.h"
 #include "ptx/grid_dependency.h"
@@ -139,9 +138,10 @@ __device__ void attend_in_pairs(const typename Use::Task::Params& params) {
 
 }  // namespace
 
-#define TILEWRIGHT_ATTENTION_IN_PAIRS(NAME, ...)                                              \
-  TILEWRIGHT_KERNEL(NAME, __VA_ARGS__::Task::Params,                                          \
+/// USE is a name without a comma.
+#define TILEWRIGHT_ATTENTION_IN_PAIRS(NAME, USE)                                              \
+  TILEWRIGHT_KERNEL(NAME, USE::Task::Params,                                                  \
                     __cluster_dims__(2, 1, 1) __launch_bounds__(SparsePairTile::kThreads, 1), \
-                    attend_in_pairs<__VA_ARGS__>)
+                    attend_in_pairs<USE>)
 
 }  // namespace tilewright::kernels

@@ -118,4 +118,13 @@ class SparsePairLists {
   std::int32_t rank_;
 };
 
+/// For kernel.h: keys are rows of lists in a format, which come by KeysOf<Half>.
+template <KvFormat Format, template <int> class KeysOf>
+struct OverLists {
+  using Form = PairForm<kv_dims(Format)>;
+  using Task = SparsePairLists;
+  template <int Half>
+  using Keys = KeysOf<Half>;
+};
+
 }  // namespace tilewright::tile

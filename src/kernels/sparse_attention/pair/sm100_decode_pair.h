@@ -2,7 +2,6 @@
 #pragma once
 
 #include "kernels/sparse_attention/decode.h"
-#include "kernels/sparse_attention/sparse_schedule.h"
 
 namespace tilewright::kernels {
 
@@ -32,13 +31,6 @@ struct SparsePairTile {
   static constexpr int shared_bytes(int dims) {
     return kStages * kSparseBlockKeys * dims + kRows * kSparseBlockKeys * 6 + 2048;
   }
-};
-
-/// Entry sparse_combine_tiles: sparse_combine (sparse_schedule.h) for tiles of queries; grid
-/// (groups, ceil(2 * queries_of_cta * heads / kSparseCombineHeads)).
-struct SparseTileCombineParams {
-  SparsePairParams pair;
-  const SparseMerge* merges;  ///< [groups]
 };
 
 }  // namespace tilewright::kernels

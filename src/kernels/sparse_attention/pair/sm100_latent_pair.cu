@@ -23,6 +23,7 @@
 #include "kernels/sparse_attention/pair/all_keys.h"
 #include "kernels/sparse_attention/pair/kernel.h"
 #include "kernels/sparse_attention/pair/sm100_latent_pair.h"
+#include "kernels/sparse_attention/pair/whole_keys.h"
 
 namespace tilewright::kernels {
 namespace {
