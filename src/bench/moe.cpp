@@ -16,6 +16,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -33,6 +34,48 @@ double moe_limit_of(const MoeShape& shape) {
   return shape.swiglu_limit > 0 ? shape.swiglu_limit : std::numeric_limits<double>::infinity();
 }
 
+std::vector<float> to_floats(const std::vector<std::uint16_t>& bf16) {
+  std::vector<float> values;
+  values.reserve(bf16.size());
+  for (const std::uint16_t code : bf16)
+    values.push_back(std::bit_cast<float>(std::uint32_t{code} << 16));
+  return values;
+}
+
+// The FP8 expert beside the routed ones, of their sizes: copies that take turns, more bytes than
+// the L2 cache holds.
+class SingleExpert {
+ public:
+  SingleExpert(const Device& device, const MoeShape& shape)
+      : host_({"single", 1, 1, shape.hidden, shape.inter, false, shape.swiglu_limit},
+              NumberFormat::kFp8, 1) {
+    constexpr std::size_t kCopies = 8;
+    for (std::size_t i = 0; i < kCopies; ++i)
+      copies_.push_back(MoeWeights::prepare(device, host_.source()));
+  }
+
+  const std::vector<MoeWeights>& copies() const { return copies_; }
+  MoeProblem problem(const MoeProblem& routed) const {
+    MoeProblem p = routed;
+    p.topk = 1;
+    p.routing = MoeRouting::kSingle;
+    if (p.kernel != "direct" && p.kernel != "band") p.kernel = "auto";
+    return p;
+  }
+  MoePlan plan(const Device& device, const MoeProblem& routed) const {
+    return plan_moe(device, copies_.front().info(), problem(routed));
+  }
+  std::vector<double> exact_row(const float* x, double limit) {
+    const std::int32_t id = 0;
+    const float weight = 1;
+    return host_.exact_row(x, &id, &weight, limit);
+  }
+
+ private:
+  MoeExperts host_;
+  std::vector<MoeWeights> copies_;
+};
+
 // Tokens and routings of a shape on the device.
 struct MoeOperands {
   std::vector<std::uint16_t> x;
@@ -48,12 +91,18 @@ struct MoeOperands {
       weights.push_back(Buffer::from(device, routings.back().weights));
     }
   }
+
+  std::vector<float> row(std::int64_t token, std::int64_t hidden) const {
+    const auto first = x.begin() + token * hidden;
+    return to_floats({first, first + hidden});
+  }
 };
 
 // One kernel at one number of tokens.
 class MoePoint {
  public:
-  MoePoint(const MoeWeights& weights, const MoeProblem& problem, const MoeOperands& operands)
+  MoePoint(const MoeWeights& weights, const MoeProblem& problem, const MoeOperands& operands,
+           const SingleExpert* single)
       : moe_(weights, problem),
         operands_(operands),
         device_(weights.device()),
@@ -61,8 +110,14 @@ class MoePoint {
         timer_(device_),
         elems_(static_cast<std::size_t>(problem.tokens * weights.info().hidden)),
         out_(device_, elems_ * 2),
-        workspace_(device_, moe_.plan().workspace_bytes) {
+        workspace_(device_, moe_.plan().workspace_bytes),
+        single_out_(device_, single == nullptr ? 0 : elems_ * 2) {
     out_.poison();
+    if (single == nullptr) return;
+    for (const MoeWeights& copy : single->copies())
+      singles_.emplace_back(copy, single->problem(problem));
+    single_workspace_.emplace(device_, singles_.front().plan().workspace_bytes);
+    single_out_.poison();
   }
 
   const MoePlan& plan() const { return moe_.plan(); }
@@ -77,27 +132,22 @@ class MoePoint {
   }
 
   std::vector<float> run() {
-    moe_.run(arguments(0));
+    enqueue(0);
     moe_.check(arguments(0));
-    std::vector<std::uint16_t> codes(elems_);
-    out_.download(std::as_writable_bytes(std::span(codes)));
-    std::vector<float> values;
-    values.reserve(elems_);
-    for (const std::uint16_t c : codes)
-      values.push_back(std::bit_cast<float>(std::uint32_t{c} << 16));
-    return values;
+    return download(out_);
   }
+  /// After run(), of the expert beside.
+  std::vector<float> single_result() { return download(single_out_); }
 
   double time_us(const std::function<void()>& work) { return timer_.time_us(stream_, work); }
 
   // Several calls in a graph, each with the next routing.
   void measure(int samples, json& log) {
-    const double once = time_us([&] { moe_.run(arguments(1)); });
+    const double once = time_us([&] { enqueue(1); });
     const int runs = std::clamp(static_cast<int>(2000 / std::max(once, 1.0)), 1, 16);
     log["runs_per_sample"] = runs;
-    log["samples_us"] = graph_times_us(
-        device_, stream_, {.calls = runs, .samples = samples},
-        [&](int i) { moe_.run(arguments(static_cast<std::size_t>(i) % kRoutings)); });
+    log["samples_us"] = graph_times_us(device_, stream_, {.calls = runs, .samples = samples},
+                                       [&](int i) { enqueue(static_cast<std::size_t>(i)); });
   }
 
   // Each launch alone, between events: what the next one hides is in it.
@@ -113,13 +163,30 @@ class MoePoint {
   }
 
  private:
+  void enqueue(std::size_t turn) {
+    const MoeArguments a = arguments(turn % kRoutings);
+    if (singles_.empty()) return moe_.run(a);
+    moe_.run_with_shared(a, singles_[turn % singles_.size()],
+                         {.x = a.x,
+                          .out = single_out_.data(),
+                          .workspace = single_workspace_->data(),
+                          .stream = a.stream});
+  }
+  std::vector<float> download(Buffer& buffer) {
+    std::vector<std::uint16_t> codes(elems_);
+    buffer.download(std::as_writable_bytes(std::span(codes)));
+    return to_floats(codes);
+  }
+
   Moe moe_;
+  std::vector<Moe> singles_;
   const MoeOperands& operands_;
   Device device_;
   Stream stream_;
   StreamTimer timer_;
   std::size_t elems_;
-  Buffer out_, workspace_;
+  Buffer out_, workspace_, single_out_;
+  std::optional<Buffer> single_workspace_;
 };
 
 class MoeRunner {
@@ -138,6 +205,8 @@ class MoeRunner {
       const std::int64_t most = *std::ranges::max_element(sweep_.tokens);
       const MoeOperands operands(device_, shape, most);
       exact_.clear();
+      single_.reset();
+      if (sweep_.has_single) single_ = std::make_unique<SingleExpert>(device_, shape);
       for (const LinearActivations activations : sweep_.activations) {
         const MoeWeights weights = MoeWeights::prepare(device_, experts.source(), activations);
         for (const std::int64_t tokens : sweep_.tokens)
@@ -161,12 +230,15 @@ class MoeRunner {
       if (!wanted.empty() && std::ranges::find(wanted, kernel) == wanted.end()) continue;
       problem.kernel = kernel;
       json log = describe(experts.shape(), chosen, kernel);
+      if (single_) add_single(log, single_->plan(device_, problem));
       log["is_chosen"] = chosen.kernel == kernel;
       try {
-        MoePoint point(weights, problem, operands);
+        MoePoint point(weights, problem, operands, single_.get());
         log["plan"] = point.plan().to_string();
         const std::vector<float> out = point.run();
         log["error"] = check(experts, operands, problem, out, kernel == std::string("wide8"));
+        if (single_)
+          log["single"]["error"] = check_single(operands, problem, point.single_result());
         if (first.empty()) {
           first = out;
         } else {
@@ -207,6 +279,30 @@ class MoeRunner {
             {"floor_fp8_us", plan.floor_us(kMoeBytesPerS, kMoeFp8FlopsPerS)}};
   }
 
+  // What the expert beside adds.
+  static void add_single(json& log, const MoePlan& plan) {
+    log["single"] = {{"kernel", plan.kernel}, {"format", to_string(plan.weights.format)}};
+    log["flops"] = log["flops"].get<double>() + plan.flops;
+    log["bytes"] = log["bytes"].get<double>() + plan.bytes;
+    for (const auto& [key, flops] : {std::pair{"floor_bf16_us", kMoeBf16FlopsPerS},
+                                     std::pair{"floor_fp8_us", kMoeFp8FlopsPerS}})
+      log[key] = log[key].get<double>() + plan.floor_us(kMoeBytesPerS, flops);
+  }
+
+  json check_single(const MoeOperands& operands, const MoeProblem& problem,
+                    const std::vector<float>& out) {
+    MoeDifference difference;
+    const std::int64_t hidden = single_->copies().front().info().hidden;
+    for (const std::int64_t t : {std::int64_t{0}, problem.tokens - 1}) {
+      const std::vector<double> exact =
+          single_->exact_row(operands.row(t, hidden).data(), problem.swiglu_limit);
+      for (std::int64_t c = 0; c < hidden; ++c)
+        difference.add(out[static_cast<std::size_t>(t * hidden + c)],
+                       exact[static_cast<std::size_t>(c)]);
+    }
+    return difference.log(kMoeBf16Rms, "float64 on dequantised weights, two tokens");
+  }
+
   // The first and the last token against float64, without roundings: the gates of the format.
   json check(MoeExperts& experts, const MoeOperands& operands, const MoeProblem& problem,
              const std::vector<float>& out, bool is_e4m3) {
@@ -233,11 +329,7 @@ class MoeRunner {
     std::vector<double>& row = exact_[token];
     if (!row.empty()) return row;
     const std::int64_t hidden = experts.shape().hidden;
-    std::vector<float> x;
-    for (std::int64_t c = 0; c < hidden; ++c) {
-      const std::uint32_t code = operands.x[static_cast<std::size_t>(token * hidden + c)];
-      x.push_back(std::bit_cast<float>(code << 16));
-    }
+    const std::vector<float> x = operands.row(token, hidden);
     const auto slot = static_cast<std::size_t>(token * problem.topk);
     row = experts.exact_row(x.data(), &operands.routings[0].ids[slot],
                             &operands.routings[0].weights[slot], problem.swiglu_limit);
@@ -248,6 +340,7 @@ class MoeRunner {
   const MoeSweep& sweep_;
   Progress progress_;
   std::map<std::int64_t, std::vector<double>> exact_;  // of the shape, by token
+  std::unique_ptr<SingleExpert> single_;
   json samples_ = json::array();
 };
 
@@ -278,6 +371,7 @@ bool is_moe_log_correct(const json& log) {
   for (const json& sample : log.at("samples")) {
     for (const char* const key : {"error", "beside"})
       if (sample.contains(key) && !sample[key].value("ok", false)) return false;
+    if (sample.contains("single") && !sample["single"]["error"].value("ok", false)) return false;
   }
   return !log.at("samples").empty();
 }

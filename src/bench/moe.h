@@ -16,10 +16,11 @@ struct MoeSweep {
   NumberFormat format = NumberFormat::kNvfp4;
   std::vector<LinearActivations> activations;
   std::vector<std::int64_t> tokens;
-  std::vector<std::string> kernels;  ///< of band, wide, wide8; empty: all
+  std::vector<std::string> kernels;  ///< of direct, band, wide, wide8; empty: all
   int samples = 15;                  ///< of each; fewer of slow ones
   std::int64_t distinct = 4;         ///< experts that differ
   bool has_steps = true;             ///< also times each launch alone
+  bool has_single = false;           ///< an FP8 expert beside, by Moe::run_with_shared()
 };
 
 /// What the floors go by.

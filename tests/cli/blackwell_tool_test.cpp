@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
         BlackwellCommand{"bench_indexer", "bench indexer --out FOLDER", "right"},
         BlackwellCommand{"bench_linear", "bench linear --smoke", "correct"},
         BlackwellCommand{"bench_moe",
-                         "bench moe --shape 8/2/64/64 --tokens 3 --samples 3 --out FOLDER",
+                         "bench moe --shape 8/2/64/64 --tokens 3 --samples 3 --shared --out FOLDER",
                          "right"},
         BlackwellCommand{"bench_sim", "bench sim --help", "--seconds"}),
     [](const auto& tested) { return tested.param.name; });

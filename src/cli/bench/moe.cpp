@@ -21,7 +21,7 @@ struct BenchMoeArgs {
   std::string format = "nvfp4", out = "build/moe", from;
   int samples = 15;
   std::int64_t distinct = 4;
-  bool no_steps = false;
+  bool no_steps = false, shared = false;
 };
 
 MoeSweep to_moe_sweep(const BenchMoeArgs& args, const Device& device) {
@@ -32,6 +32,7 @@ MoeSweep to_moe_sweep(const BenchMoeArgs& args, const Device& device) {
   sweep.samples = args.samples;
   sweep.distinct = args.distinct;
   sweep.has_steps = !args.no_steps;
+  sweep.has_single = args.shared;
   std::vector<std::string> shapes = args.shapes;
   if (shapes.empty())
     shapes =
@@ -50,6 +51,7 @@ std::string moe_command_line(const BenchMoeArgs& args) {
   std::string text = "tilewright bench moe --format " + args.format;
   for (const std::string& shape : args.shapes) text += " --shape " + shape;
   for (const std::int64_t t : args.tokens) text += fmt::format(" --tokens {}", t);
+  if (args.shared) text += " --shared";
   return text + fmt::format(" --samples {} --distinct {}", args.samples, args.distinct);
 }
 
@@ -104,6 +106,8 @@ void add_bench_moe(CLI::App& bench, Context& context) {
       ->check(quiet(CLI::Range(1, 384)))
       ->capture_default_str()
       ->type_name("N");
+  command->add_flag("--shared", args->shared,
+                    "with an FP8 expert of all tokens beside, in the same launch where that goes");
   command->add_flag("--no-steps", args->no_steps, "do not time the launches one by one");
   command->add_option("--peers", args->peers, "logs of bench/moe_peers.py to show beside ours")
       ->check(quiet(CLI::ExistingFile))
