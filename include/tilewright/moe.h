@@ -140,7 +140,7 @@ struct MoeProblem {
 /// it; bytes those of the experts that uniform routing is expected to visit, x, h twice, and out.
 /// Grouped: of expected_tokens of every expert. Steps: "route", "permute", "scatter", "gate_up",
 /// "quantize" (of h), "down", "combine"; of a share "share"; grouped: "offsets", "quantize_x". The
-/// direct kernels have "gate_up" and "down" alone, which route and combine as well.
+/// direct kernels do all in one launch, "experts", whose CTAs wait for each other (cooperative).
 struct MoePlan : Plan {
   MoeWeightsInfo weights;
   MoeProblem problem;
@@ -180,9 +180,9 @@ class Moe {
   /// Errors   InvalidArgument if an address is missing or misaligned; DeviceError
   void run(const MoeArguments& arguments) const;
   /// run(), and that of the expert `shared` (kSingle) of the same stream, of weights in any format
-  /// and of other tokens if need be: in the same launches if both plans are of the direct kernels
+  /// and of other tokens if need be: in the same launch if both plans are of the direct kernels
   /// and the shared weights fp8, else one behind the other.
-  /// Errors   as run(); InvalidArgument if `shared` is routed, or if both are in the same launches
+  /// Errors   as run(); InvalidArgument if `shared` is routed, or if both are in the same launch
   ///          with one workspace
   void run_with_shared(const MoeArguments& arguments, const Moe& shared,
                        const MoeArguments& shared_arguments) const;

@@ -447,4 +447,107 @@ class MoeRun {
   std::string kernel_;
 };
 
+inline std::string to_text(const MoeCase& c) {
+  return fmt::format("{} {}, {} tokens, {} of {} experts, hidden {}, inter {}, kernel {}",
+                     to_string(c.format), to_string(c.activations), c.problem.tokens,
+                     c.problem.topk, c.experts, c.hidden, c.inter, c.problem.kernel);
+}
+
+/// Of a case with 7 tokens of two out of 8 experts: dropped slots, and what check() says of wrong
+/// ones.
+inline void expect_wrong_ids_reported(const Device& device, MoeCase c) {
+  c.ids = {0, -1, -1, -1, 3, 8, 5, 5, 6, 1 << 30, 2, 1, 7, -9};
+  MoeRun run(device, c);
+  std::string message;
+  const auto out = run.run([&](const Moe& moe, const MoeArguments& a, const device::Stream&) {
+    moe.run(a);
+    try {
+      moe.check(a);
+    } catch (const Error& error) {
+      message = error.what();
+    }
+  });
+  EXPECT_EQ(message,
+            "moe: ids[2, 1] = 8 is no expert; 3 such ids added nothing. Expected 2 different "
+            "experts of 0 to 7, or -1 for none. Check the router.");
+  c.ids = {0, -1, -1, -1, 3, -1, 5, -1, 6, -1, 2, 1, 7, -1};
+  MoeRun right(device, c);
+  const auto exact = right.run([&](const Moe& moe, const MoeArguments& a, const device::Stream&) {
+    moe.run(a);
+    moe.check(a);
+  });
+  EXPECT_EQ(out, exact);
+  right.compare(out, right.expected());
+  c.ids = {0, 1, 2, 3, 4, 5, 5, 5, 6, 7, 2, 1, 7, 0};
+  MoeRun twice(device, c);
+  twice.run([&](const Moe& moe, const MoeArguments& a, const device::Stream&) {
+    moe.run(a);
+    EXPECT_THROW(moe.check(a), Error);
+  });
+}
+
+/// An infinity and a NaN in the row of a token: its results are not finite, all others the same.
+inline void expect_broken_tokens_alone(const Device& device, MoeCase c) {
+  c.problem.swiglu_limit = 10;
+  MoeRun clean(device, c);
+  const auto without = clean.run();
+  c.broken_tokens = {2, 6};
+  MoeRun broken(device, c);
+  const auto with = broken.run();
+  for (std::size_t i = 0; i < with.size(); ++i) {
+    if (broken.is_broken(i)) {
+      ASSERT_TRUE(std::isnan(with[i])) << i;
+    } else {
+      ASSERT_EQ(with[i], without[i]) << i;
+    }
+  }
+}
+
+/// What a rank with `count` of the experts, from `first` on, makes of the call `a` of the whole
+/// layer, in fp32.
+inline std::vector<float> run_share(const Device& device, const MoeRun& run, MoeArguments a,
+                                    const device::Stream& stream, std::int64_t first,
+                                    std::int64_t count) {
+  const auto part = [&](const std::vector<LinearWeightSource>& from) {
+    return std::vector<LinearWeightSource>(from.begin() + first, from.begin() + first + count);
+  };
+  const MoeWeightsSource all = run.source();
+  const MoeWeights weights = MoeWeights::prepare(
+      device, {.gate = part(all.gate), .up = part(all.up), .down = part(all.down)});
+  MoeProblem problem = run.test_case().problem;
+  problem.all_experts = run.test_case().experts;
+  problem.first_expert = first;
+  const Moe moe(weights, problem);
+  EXPECT_EQ(std::ranges::count(moe.plan().launches, "share", &Launch::step),
+            moe.plan().kernel == "direct" ? 0 : 1);
+  Buffer workspace(opened(device), moe.plan().workspace_bytes);
+  workspace.poison();
+  const kernels::Output<float> out(
+      opened(device), static_cast<std::size_t>(problem.tokens * run.test_case().hidden));
+  a.out = out.pointer();
+  a.workspace = pointer_to<void>(workspace);
+  moe.run(a);
+  stream.synchronize();
+  moe.check(a);  // experts of others are no error
+  return out.read();
+}
+
+/// Of tokens with two experts each, in fp32: ranks with the first expert and with the others add
+/// one, both or none, and in any order make the same sums of the same two numbers.
+inline void expect_shares_add_up(const Device& device, const MoeCase& c) {
+  MoeRun run(device, c);
+  std::vector<double> sum(static_cast<std::size_t>(c.problem.tokens * c.hidden));
+  const std::vector<double> whole =
+      run.run([&](const Moe& moe, const MoeArguments& a, const device::Stream& stream) {
+        moe.run(a);
+        for (const auto& [first, count] : {std::pair{std::int64_t{0}, std::int64_t{1}},
+                                           std::pair{std::int64_t{1}, c.experts - 1}}) {
+          const auto part = run_share(device, run, a, stream, first, count);
+          for (std::size_t i = 0; i < sum.size(); ++i)
+            sum[i] = static_cast<float>(sum[i] + static_cast<double>(part[i]));
+        }
+      });
+  EXPECT_EQ(sum, whole);
+}
+
 }  // namespace tilewright::ops

@@ -11,9 +11,7 @@ namespace {
 class MoeRunTest : public ChipTest<MoeRunTest> {
  protected:
   static void check(const MoeCase& c) {
-    SCOPED_TRACE(fmt::format("{} {}, {} tokens, {} of {} experts, hidden {}, inter {}, kernel {}",
-                             to_string(c.format), to_string(c.activations), c.problem.tokens,
-                             c.problem.topk, c.experts, c.hidden, c.inter, c.problem.kernel));
+    SCOPED_TRACE(to_text(c));
     MoeRun(*device_, c).check();
   }
 };
@@ -192,57 +190,13 @@ TEST_P(MoeRunTest, HashRoutingWeightsAfterDownAndF32) {
   }
 }
 
-// Dropped slots, and what check() says of wrong ones.
 TEST_P(MoeRunTest, WrongIdsAddNothingAndAreReported) {
-  MoeCase c = small(kBand);
-  c.ids = {0, -1, -1, -1, 3, 8, 5, 5, 6, 1 << 30, 2, 1, 7, -9};
-  MoeRun run(*device_, c);
-  std::string message;
-  const auto out = run.run([&](const Moe& moe, const MoeArguments& a, const device::Stream&) {
-    moe.run(a);
-    try {
-      moe.check(a);
-    } catch (const Error& error) {
-      message = error.what();
-    }
-  });
-  EXPECT_EQ(message,
-            "moe: ids[2, 1] = 8 is no expert; 3 such ids added nothing. Expected 2 different "
-            "experts of 0 to 7, or -1 for none. Check the router.");
-  c.ids = {0, -1, -1, -1, 3, -1, 5, -1, 6, -1, 2, 1, 7, -1};
-  MoeRun right(*device_, c);
-  const auto exact = right.run([&](const Moe& moe, const MoeArguments& a, const device::Stream&) {
-    moe.run(a);
-    moe.check(a);
-  });
-  EXPECT_EQ(out, exact);
-  right.compare(out, right.expected());
-  c.ids = {0, 1, 2, 3, 4, 5, 5, 5, 6, 7, 2, 1, 7, 0};
-  MoeRun twice(*device_, c);
-  twice.run([&](const Moe& moe, const MoeArguments& a, const device::Stream&) {
-    moe.run(a);
-    EXPECT_THROW(moe.check(a), Error);
-  });
+  expect_wrong_ids_reported(*device_, small(kBand));
 }
-
-// An infinity and a NaN in the row of a token: its results are not finite, all others the same.
 TEST_P(MoeRunTest, NonFiniteActivationsStayWithTheirToken) {
   for (const Way& way : ways(is_blackwell())) {
     SCOPED_TRACE(way.kernel);
-    MoeCase c = small(way);
-    c.problem.swiglu_limit = 10;
-    MoeRun clean(*device_, c);
-    const auto without = clean.run();
-    c.broken_tokens = {2, 6};
-    MoeRun broken(*device_, c);
-    const auto with = broken.run();
-    for (std::size_t i = 0; i < with.size(); ++i) {
-      if (broken.is_broken(i)) {
-        ASSERT_TRUE(std::isnan(with[i])) << i;
-      } else {
-        ASSERT_EQ(with[i], without[i]) << i;
-      }
-    }
+    expect_broken_tokens_alone(*device_, small(way));
   }
 }
 

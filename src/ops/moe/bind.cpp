@@ -191,7 +191,7 @@ struct MoeParamsMaker {
     return r;
   }
 
-  kernels::MoeDirectProduct direct(bool is_gate_up, const kernels::MoeDirectTile& tile) const;
+  void bind_direct(kernels::MoeDirectExperts& experts) const;
   kernels::MoeScatterBlocksParams scatter_blocks() const;
   kernels::MoeGroupedRowsParams grouped_rows() const;
   kernels::MoeGroupedParams grouped(bool is_gate_up) const;
@@ -326,38 +326,27 @@ struct MoeParamsMaker {
   }
 };
 
-kernels::MoeDirectProduct MoeParamsMaker::direct(bool is_gate_up,
-                                                 const kernels::MoeDirectTile& tile) const {
-  const Product m = product(is_gate_up);
-  const kernels::PackedShape& shape = m.experts.shape;
-  const auto rings_at = static_cast<std::uint32_t>(direct_rings_at(w, p, !is_gate_up));
-  const std::uint32_t sums_at = rings_at + tile.rings_bytes(shape.format);
-  return {
-      .routing = direct_routing(),
-      .weights = address_of<std::uint8_t>(m.experts.bricks),
-      .block_scales = address_of<float>(m.experts.block_scales),
-      .alphas = address_of<float>(m.experts.alphas),
-      .x = is_gate_up ? static_cast<const std::uint16_t*>(a.x) : call.at<const std::uint16_t>(at.h),
-      .y = is_gate_up ? m.y : a.out,
-      .matrix_bytes = shape.bytes(),
-      .tokens = narrow(p.tokens),
-      .topk = narrow(p.topk),
-      .experts = narrow(w.experts),
-      .n = shape.rows,
-      .k = shape.k,
-      .scale_halves = is_gate_up ? 2 : 1,
-      .scale_rows = narrow((m.columns + 127) / 128),
-      .limit = limit(),
-      .has_shared = w.has_shared,
-      .is_weight_after_down = p.weight_after_down,
-      .is_out_f32 = p.out_dtype == DType::kF32,
-      .parts = tile.parts,
-      .ctas = tile.ctas,
-      .round = tile.round,
-      .token_bytes = kernels::MoeDirectTile::token_bytes(shape.k),
-      .rings_at = rings_at,
-      .sums_at = sums_at,
-      .y_at = sums_at + tile.sums_bytes()};
+void MoeParamsMaker::bind_direct(kernels::MoeDirectExperts& experts) const {
+  for (const bool is_gate_up : {true, false}) {
+    const Product m = product(is_gate_up);
+    kernels::MoeDirectProduct& b = is_gate_up ? experts.gate_up : experts.down;
+    b.weights = address_of<std::uint8_t>(m.experts.bricks);
+    b.block_scales = address_of<float>(m.experts.block_scales);
+    b.alphas = address_of<float>(m.experts.alphas);
+    b.matrix_bytes = m.experts.shape.bytes();
+    b.scale_rows = narrow((m.columns + 127) / 128);
+  }
+  experts.routing = direct_routing();
+  experts.x = static_cast<const std::uint16_t*>(a.x);
+  experts.h = call.at<std::uint16_t>(at.h);
+  experts.out = a.out;
+  experts.tokens = narrow(p.tokens);
+  experts.topk = narrow(p.topk);
+  experts.experts = narrow(w.experts);
+  experts.limit = limit();
+  experts.has_shared = w.has_shared;
+  experts.is_weight_after_down = p.weight_after_down;
+  experts.is_out_f32 = p.out_dtype == DType::kF32;
 }
 
 kernels::MoeScatterBlocksParams MoeParamsMaker::scatter_blocks() const {
@@ -438,10 +427,7 @@ void MoeCall::launch(std::size_t index, const Kernel& kernel, const Stream& stre
   if (l.step == "combine") return kernel.launch(config, make.combine(), stream);
   switch (planned_.details.kernel) {
     case MoeKernel::kDirect:
-      return kernel.launch(config,
-                           kernels::MoeDirectParams{
-                               make.direct(is_gate_up, planned_.details.direct(is_gate_up)), {}},
-                           stream);
+      return launch_direct(nullptr, kernel, stream);
     case MoeKernel::kBand:
       return kernel.launch(config, make.band(is_gate_up), stream);
     case MoeKernel::kWide:
@@ -454,19 +440,24 @@ void MoeCall::launch(std::size_t index, const Kernel& kernel, const Stream& stre
   }
 }
 
-void MoeCall::launch_with(const MoeCall& shared, std::size_t index, const Kernel& kernel,
-                          const Stream& stream) const {
-  const Launch& own = planned_.plan.launches[index];
-  const bool is_gate_up = own.step == "gate_up";
-  const MoeParamsMaker make = {*this}, make_shared = {shared};
-  const DirectPair pair = direct_pair(make.device.info(), planned_, shared.planned_, !is_gate_up);
-  device::LaunchConfig config = dependent_launch(own);
-  config.grid.x = static_cast<std::uint32_t>(pair.first.ctas + pair.second.ctas);
-  config.dynamic_shared_bytes = pair.shared_bytes;
-  kernel.launch(config,
-                kernels::MoeDirectParams{make.direct(is_gate_up, pair.first),
-                                         make_shared.direct(is_gate_up, pair.second)},
-                stream);
+void MoeCall::launch_with(const MoeCall& shared, const Kernel& kernel, const Stream& stream) const {
+  launch_direct(&shared, kernel, stream);
+}
+
+void MoeCall::launch_direct(const MoeCall* shared, const Kernel& kernel,
+                            const Stream& stream) const {
+  const device::DeviceInfo& device = opened(weights_.device).info();
+  const auto experts_of = [](const MoeCall& call) {
+    return DirectExperts{call.info(), call.problem()};
+  };
+  const DirectExperts routed = experts_of(*this), single = experts_of(shared ? *shared : *this);
+  DirectCut cut = cut_direct(device, routed, shared ? &single : nullptr);
+  MoeParamsMaker{*this}.bind_direct(cut.params.routed);
+  if (shared) MoeParamsMaker{*shared}.bind_direct(cut.params.single);
+  device::LaunchConfig config = dependent_launch(planned_.plan.launches.front());
+  config.dynamic_shared_bytes = static_cast<std::uint32_t>(cut.shared_bytes);
+  config.is_cooperative = true;  // its CTAs wait for each other
+  kernel.launch(config, cut.params, stream);
 }
 
 }  // namespace tilewright::ops

@@ -24,8 +24,8 @@ class MoeCall {
   /// Enqueues number `index` of the plan's launches. Errors as device::Kernel::launch.
   void launch(std::size_t index, const device::Kernel& kernel, const device::Stream& stream) const;
 
-  /// Enqueues it with the work of `shared` beside it; both of the direct kernels.
-  void launch_with(const MoeCall& shared, std::size_t index, const device::Kernel& kernel,
+  /// Enqueues the launch of a direct kernel with the work of `shared` beside it.
+  void launch_with(const MoeCall& shared, const device::Kernel& kernel,
                    const device::Stream& stream) const;
 
   const std::int32_t* ids() const noexcept;
@@ -39,6 +39,8 @@ class MoeCall {
   const MoeProblem& problem() const noexcept { return planned_.plan.problem; }
   const MoeWeightsInfo& info() const noexcept { return weights_.info; }
   const std::int32_t* shared_first() const noexcept;
+  void launch_direct(const MoeCall* shared, const device::Kernel& kernel,
+                     const device::Stream& stream) const;
 
   const MoePlanned& planned_;
   const StateOf<MoeWeights>& weights_;

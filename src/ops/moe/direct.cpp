@@ -5,7 +5,6 @@
 #include "ops/operator/ceil_div.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -15,25 +14,142 @@ namespace tilewright::ops {
 
 namespace {
 
-// Rows of tokens in the shared memory of a direct launch.
-std::int64_t direct_rows(const MoeWeightsInfo& w, const MoeProblem& p, bool is_down) {
-  return is_down ? moe_rows(w, p) : p.tokens;
+using kernels::MoeDirectProduct;
+
+// More are no faster: what is asked for first comes later when everything is asked for at once.
+constexpr std::int64_t kFewestStages = 2, kMostStages = 3;
+
+// Experts that are expected to have tokens.
+std::int64_t expected_groups(const DirectExperts& experts) {
+  const double active = expected_active_experts(experts.weights, experts.problem);
+  return std::max<std::int64_t>(1, std::llround(active)) + (experts.weights.has_shared ? 1 : 0);
 }
+
+// No units, and nothing that is divided by is 0.
+MoeDirectProduct no_product() {
+  MoeDirectProduct p = {};
+  p.k = p.unit_bricks = p.k_warps = p.slots = 1;
+  return p;
+}
+
+// One of the two products of a plan, cut for so many CTAs.
+class ProductCut {
+ public:
+  ProductCut(const DirectExperts& experts, bool is_down, int ctas)
+      : experts_(experts), is_down_(is_down), ctas_(ctas) {
+    const MoeWeightsInfo& w = experts.weights;
+    product_.n = static_cast<std::int32_t>(is_down ? w.hidden : 2 * w.inter);
+    product_.k = static_cast<std::int32_t>(is_down ? w.inter : w.hidden);
+    product_.brick_bytes = kernels::brick_bytes(to_kernel(w.format));
+    cut_rows();
+    cut_columns();
+  }
+
+  const MoeDirectProduct& product() const { return product_; }
+  std::int64_t stage_bytes() const {
+    return std::int64_t{product_.unit_bricks} * product_.brick_bytes;
+  }
+  /// Of all teams, a unit each.
+  std::int64_t sums_bytes() const {
+    return std::int64_t{kernels::kMoeDirectWarps} * product_.unit_bricks * kernels::kBrickRows *
+           experts_.problem.tokens * 4;
+  }
+  /// Of a CTA, at most, in one group of down.
+  std::int64_t columns() const {
+    return ceil_div(product_.row_units, ctas_) * product_.unit_bricks * kernels::kBrickRows;
+  }
+  /// As many units between barriers as there are, or fit.
+  MoeDirectProduct with_slots(std::int64_t bytes) const {
+    MoeDirectProduct p = product_;
+    const std::int64_t teams = kernels::kMoeDirectWarps / p.k_warps;
+    p.slots = static_cast<std::int32_t>(std::clamp<std::int64_t>(
+        bytes / sums_bytes(), 1, std::max<std::int64_t>(1, ceil_div(most_units(), teams))));
+    return p;
+  }
+
+ private:
+  std::int64_t bricks() const { return product_.n / kernels::kBrickRows; }
+  // Of a CTA.
+  std::int64_t units(std::int64_t groups) const {
+    return is_down_ ? groups * ceil_div(product_.row_units, ctas_)
+                    : ceil_div(groups * product_.row_units, ctas_);
+  }
+  std::int64_t most_units() const {
+    const MoeWeightsInfo& w = experts_.weights;
+    const std::int64_t slots = experts_.problem.tokens * experts_.problem.topk;
+    return units(std::min(slots, w.experts) + (w.has_shared ? 1 : 0));
+  }
+
+  // The bricks of a CTA in as few units as registers allow.
+  void cut_rows() {
+    const std::int64_t most = kernels::moe_direct_bricks(to_kernel(experts_.weights.format));
+    const std::int64_t of_cta = is_down_ ? ceil_div(bricks(), ctas_)
+                                         : ceil_div(expected_groups(experts_) * bricks(), ctas_);
+    product_.unit_bricks = static_cast<std::int32_t>(ceil_div(of_cta, ceil_div(of_cta, most)));
+    product_.row_units = static_cast<std::int32_t>(ceil_div(bricks(), product_.unit_bricks));
+  }
+  // What the busiest warp does: a unit costs as much as kUnit bricks beside its own, a block as
+  // kBlock.
+  void cut_columns() {
+    constexpr double kUnit = 2.5, kBlock = 1;
+    const std::int64_t blocks = ceil_div(product_.k, kernels::kBrickK);
+    const std::int64_t all = units(expected_groups(experts_));
+    double least = std::numeric_limits<double>::infinity();
+    for (int k_warps = kernels::kMoeDirectWarps; k_warps >= 1; k_warps /= 2) {
+      const auto of_team = static_cast<double>(ceil_div(all, kernels::kMoeDirectWarps / k_warps));
+      const auto of_warp = static_cast<double>(ceil_div(blocks, k_warps));
+      const double cost = of_team * (of_warp * (product_.unit_bricks + kBlock) + kUnit);
+      if (k_warps > blocks || cost > least) continue;
+      least = cost;
+      product_.k_warps = k_warps;
+    }
+  }
+
+  DirectExperts experts_;
+  bool is_down_;
+  int ctas_;
+  MoeDirectProduct product_ = {};
+};
 
 }  // namespace
 
-kernels::MoeDirectTile direct_tile(const device::DeviceInfo& device, const MoeWeightsInfo& w,
-                                   bool is_down) {
-  const std::int64_t k = is_down ? w.inter : w.hidden, n = is_down ? w.hidden : 2 * w.inter;
-  const std::int64_t blocks = ceil_div(k, kernels::kBrickK);
-  kernels::MoeDirectTile tile = {
-      .warps = kernels::MoeDirectTile::kMaxWarps, .parts = 1, .ctas = 1, .round = 2};
-  while (2 * tile.parts <= tile.warps && 4 * 2 * tile.parts <= blocks) tile.parts *= 2;
-  const std::int64_t bricks = n / kernels::kBrickRows;
-  tile.ctas = device.num_sms;
-  // Of down a CTA has whole bricks of all experts: as many CTAs as share them evenly.
-  if (is_down) tile.ctas = static_cast<int>(ceil_div(bricks, ceil_div(bricks, device.num_sms)));
-  return tile;
+DirectCut cut_direct(const device::DeviceInfo& device, const DirectExperts& routed,
+                     const DirectExperts* single) {
+  DirectCut cut = {};
+  kernels::MoeDirectParams& p = cut.params;
+  // No more than there are bricks of down: the simulator pays for every CTA.
+  const std::int64_t bricks = routed.weights.hidden / kernels::kBrickRows;
+  cut.ctas = static_cast<int>(std::min<std::int64_t>(device.num_sms, bricks));
+  std::vector<ProductCut> cuts;
+  for (const DirectExperts* const experts : {&routed, single}) {
+    if (experts == nullptr) continue;
+    for (const bool is_down : {false, true}) cuts.emplace_back(*experts, is_down, cut.ctas);
+  }
+  std::int64_t stage = 0, sums = kernels::kMoeDirectWarps * 1024;
+  for (const ProductCut& c : cuts) {
+    stage = std::max(stage, c.stage_bytes());
+    sums = std::max(sums, c.sums_bytes());
+  }
+  p.routed.gate_up = cuts[0].with_slots(sums);
+  p.routed.down = cuts[1].with_slots(sums);
+  p.single.gate_up = p.single.down = no_product();
+  if (single != nullptr) {
+    p.single.gate_up = cuts[2].with_slots(sums);
+    p.single.down = cuts[3].with_slots(sums);
+  }
+  const std::int64_t y = moe_rows(routed.weights, routed.problem) * cuts[1].columns() * 4;
+  const std::int64_t barriers = kernels::kMoeDirectWarps * kMostStages * 8;
+  const std::int64_t of_stages = kernels::kMoeDirectWarps * stage;
+  const std::int64_t stages = std::clamp<std::int64_t>(
+      (kMostDirectSharedBytes - 2 * sums - y - barriers) / of_stages, kFewestStages, kMostStages);
+  p.stage_bytes = static_cast<std::uint32_t>(stage);
+  p.stages = static_cast<std::uint32_t>(stages);
+  p.sums_at = static_cast<std::uint32_t>(stages * of_stages);
+  p.sums_bytes = static_cast<std::uint32_t>(sums);
+  p.y_at = p.sums_at + 2 * p.sums_bytes;
+  p.barriers_at = p.y_at + static_cast<std::uint32_t>(y);
+  cut.shared_bytes = p.barriers_at + barriers;
+  return cut;
 }
 
 std::string direct_obstacle(const device::DeviceInfo& device, const MoeWeightsInfo& w,
@@ -41,67 +157,20 @@ std::string direct_obstacle(const device::DeviceInfo& device, const MoeWeightsIn
   if (is_grouped_input(p)) return "routes tokens itself, and takes none that come grouped";
   if (p.tokens > kernels::kMoeDirectMaxTokens)
     return fmt::format("is for up to {} tokens", kernels::kMoeDirectMaxTokens);
-  for (const bool is_down : {false, true}) {
-    const std::int64_t bytes = direct_shared_bytes(w, p, direct_tile(device, w, is_down), is_down);
-    if (bytes > kMostDirectSharedBytes)
-      return fmt::format("keeps all rows of {} in shared memory, {} bytes of the {} that there are",
-                         is_down ? "h" : "x", bytes, kMostDirectSharedBytes);
-  }
+  if (p.tokens == 0) return {};
+  const std::int64_t bytes = cut_direct(device, {w, p}).shared_bytes;
+  if (bytes > kMostDirectSharedBytes)
+    return fmt::format(
+        "keeps a CTA's columns of all rows of y in shared memory, {} bytes of the {} "
+        "that there are",
+        bytes, kMostDirectSharedBytes);
   return {};
 }
 
-std::int64_t direct_rings_at(const MoeWeightsInfo& w, const MoeProblem& p, bool is_down) noexcept {
-  const std::int64_t k = is_down ? w.inter : w.hidden;
-  const std::int64_t row = kernels::MoeDirectTile::token_bytes(static_cast<std::int32_t>(k));
-  return ceil_div(direct_rows(w, p, is_down) * row, 128) * 128;
-}
-
-std::int64_t direct_shared_bytes(const MoeWeightsInfo& w, const MoeProblem& p,
-                                 const kernels::MoeDirectTile& tile, bool is_down) noexcept {
-  const std::int64_t y_at =
-      direct_rings_at(w, p, is_down) + tile.rings_bytes(to_kernel(w.format)) + tile.sums_bytes();
-  if (!is_down) return y_at;
-  const auto n = static_cast<std::int32_t>(w.hidden);
-  return y_at +
-         moe_rows(w, p) * kernels::moe_direct_cta_bricks(n, tile.ctas) * kernels::kBrickRows * 4;
-}
-
-DirectPair direct_pair(const device::DeviceInfo& device, const MoePlanned& first,
-                       const MoePlanned& second, bool is_down) {
-  DirectPair best = {first.details.direct(!is_down), second.details.direct(!is_down), 0};
-  const auto bytes = [&](const MoePlan& plan) {
-    const double active =
-        expected_active_experts(plan.weights, plan.problem) + (plan.weights.has_shared ? 1.0 : 0.0);
-    return std::max(1.0, active) * expert_bytes(plan.weights);
-  };
-  // Of down a CTA has whole bricks.
-  const auto share = [&](const MoePlan& plan, int ctas) {
-    if (!is_down) return bytes(plan) / ctas;
-    const auto bricks = static_cast<double>(plan.weights.hidden / kernels::kBrickRows);
-    return bytes(plan) * std::ceil(bricks / ctas) / bricks;
-  };
-  double least = std::numeric_limits<double>::infinity();
-  for (int ctas = 1; ctas < device.num_sms; ++ctas) {
-    const int others = device.num_sms - ctas;
-    const double cost = std::max(share(first.plan, ctas), share(second.plan, others));
-    if (cost >= least) continue;
-    least = cost;
-    best.first.ctas = ctas;
-    best.second.ctas = others;
-  }
-  const auto shared_bytes = [&](const MoePlan& plan, const kernels::MoeDirectTile& tile) {
-    return direct_shared_bytes(plan.weights, plan.problem, tile, is_down);
-  };
-  best.shared_bytes = static_cast<std::uint32_t>(
-      std::max(shared_bytes(first.plan, best.first), shared_bytes(second.plan, best.second)));
-  return best;
-}
-
-bool fits_one_launch(const device::DeviceInfo& device, const MoePlanned& first,
-                     const MoePlanned& second) {
-  return std::ranges::all_of(std::array{false, true}, [&](bool is_down) {
-    return direct_pair(device, first, second, is_down).shared_bytes <= kMostDirectSharedBytes;
-  });
+bool fits_one_launch(const device::DeviceInfo& device, const DirectExperts& routed,
+                     const DirectExperts& single) {
+  return routed.weights.hidden == single.weights.hidden &&
+         cut_direct(device, routed, &single).shared_bytes <= kMostDirectSharedBytes;
 }
 
 }  // namespace tilewright::ops

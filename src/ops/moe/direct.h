@@ -1,4 +1,4 @@
-// The direct kernels in a plan: tiles and shared memory of their launches.
+// The direct kernels in a plan: how their launch is cut, and what it has in shared memory.
 #pragma once
 
 #include "device/device.h"
@@ -14,30 +14,26 @@ namespace tilewright::ops {
 std::string direct_obstacle(const device::DeviceInfo& device, const MoeWeightsInfo& weights,
                             const MoeProblem& problem);
 
-/// Parts of K that are four blocks long or more, and bricks for all CTAs.
-kernels::MoeDirectTile direct_tile(const device::DeviceInfo& device, const MoeWeightsInfo& weights,
-                                   bool is_down);
+struct DirectExperts {
+  const MoeWeightsInfo& weights;
+  const MoeProblem& problem;
+};
+
+/// How the launch for routed experts is cut, and for a single one beside them, if there is one.
+struct DirectCut {
+  /// Parts of MoeDirectProduct and MoeDirectParams that follow from sizes.
+  kernels::MoeDirectParams params;
+  int ctas;
+  std::int64_t shared_bytes;
+};
+DirectCut cut_direct(const device::DeviceInfo& device, const DirectExperts& routed,
+                     const DirectExperts* single = nullptr);
 
 /// What a direct launch may have; the rest of what there is holds the routing.
-inline constexpr std::uint32_t kMostDirectSharedBytes = 232448 - 4096;
+inline constexpr std::int64_t kMostDirectSharedBytes = 232448 - 6144;
 
-/// The tiles of two products in one direct launch, whose CTAs end at about the same time.
-struct DirectPair {
-  kernels::MoeDirectTile first, second;
-  std::uint32_t shared_bytes;
-};
-DirectPair direct_pair(const device::DeviceInfo& device, const MoePlanned& first,
-                       const MoePlanned& second, bool is_down);
-
-/// Whether that launch has the shared memory.
-bool fits_one_launch(const device::DeviceInfo& device, const MoePlanned& first,
-                     const MoePlanned& second);
-
-/// Bytes of shared memory of a launch of the direct kernels.
-std::int64_t direct_shared_bytes(const MoeWeightsInfo& weights, const MoeProblem& problem,
-                                 const kernels::MoeDirectTile& tile, bool is_down) noexcept;
-/// Where it has the warps' rings, behind the tokens; sums stand behind those, y behind them.
-std::int64_t direct_rings_at(const MoeWeightsInfo& weights, const MoeProblem& problem,
-                             bool is_down) noexcept;
+/// Whether an expert fits beside routed ones.
+bool fits_one_launch(const device::DeviceInfo& device, const DirectExperts& routed,
+                     const DirectExperts& single);
 
 }  // namespace tilewright::ops

@@ -20,7 +20,7 @@ struct Moe::State : ops::LoadedPlan<ops::MoePlanned> {
       : LoadedPlan(prepared.device(), std::move(made)), weights(prepared) {
     if (!is_direct()) return;  // those that do a shared expert's work as well may need more
     for (const device::Kernel& kernel : entries)
-      kernel.allow_dynamic_shared_bytes(ops::kMostDirectSharedBytes);
+      kernel.allow_dynamic_shared_bytes(static_cast<std::uint32_t>(ops::kMostDirectSharedBytes));
   }
 
   bool is_direct() const {
@@ -59,7 +59,9 @@ void Moe::run_with_shared(const MoeArguments& arguments, const Moe& shared,
           "of a single expert (kSingle)");
   const bool are_direct =
       state.is_direct() && others.is_direct() && shared.plan().weights.format == NumberFormat::kFp8;
-  if (!are_direct || !ops::fits_one_launch(state.device().info(), state.planned, others.planned)) {
+  const MoePlan &first = state.plan(), &second = shared.plan();
+  if (!are_direct || !ops::fits_one_launch(state.device().info(), {first.weights, first.problem},
+                                           {second.weights, second.problem})) {
     run(arguments);
     MoeArguments behind = shared_arguments;
     behind.stream = arguments.stream;
@@ -73,8 +75,7 @@ void Moe::run_with_shared(const MoeArguments& arguments, const Moe& shared,
   const auto stream = state.stream(arguments.stream);
   const ops::MoeCall call(state.planned, Internal::of(state.weights), arguments);
   const ops::MoeCall beside(others.planned, Internal::of(others.weights), shared_arguments);
-  for (std::size_t i = 0; i < state.entries.size(); ++i)
-    call.launch_with(beside, i, state.entries[i], stream);
+  call.launch_with(beside, state.entries.front(), stream);
 }
 
 void Moe::run_launch(std::size_t index, const MoeArguments& arguments) const {

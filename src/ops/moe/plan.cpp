@@ -76,9 +76,9 @@ double cost_us(const device::DeviceInfo& device, MoeKernel kernel, const MoeWeig
     const bool is_few = kernel == MoeKernel::kFew;
     return grouped_cost_us(device, moe_grouped_variant(w.format, is_few), w, p);
   }
-  if (kernel == MoeKernel::kDirect)  // not faster than band where measured: for who asks for it
+  if (kernel == MoeKernel::kDirect && is_blackwell(device))  // for who asks for it
     return std::numeric_limits<double>::infinity();
-  const MoeRates& rates = moe_rates(kernel);
+  const MoeRates rates = moe_rates(kernel, w.format);
   const double active = std::max(expected_active_experts(w, p), 1.0);
   const double rows = static_cast<double>(moe_expected_rows(w, p));
   const double per_expert = rows / active;
@@ -271,13 +271,10 @@ class Launches {
   }
 
   std::vector<Launch> make_direct() {
-    for (const bool is_down : {false, true}) {
-      const kernels::MoeDirectTile& tile = is_down ? details_.direct_down : details_.direct_gate_up;
-      add(is_down ? "down" : "gate_up",
-          fmt::format("moe_direct_{}_{}", is_down ? "down" : "gate_up", packed_format_name(w_)),
-          {static_cast<std::uint32_t>(tile.ctas), 1, 1}, tile.warps * 32, 1,
-          direct_shared_bytes(w_, p_, tile, is_down));
-    }
+    const DirectCut cut = cut_direct(device_, {w_, p_});
+    add("experts", fmt::format("moe_direct_{}", packed_format_name(w_)),
+        {static_cast<std::uint32_t>(cut.ctas), 1, 1}, kernels::kMoeDirectThreads, 1,
+        cut.shared_bytes);
     return std::move(launches_);
   }
 
@@ -460,10 +457,6 @@ MoePlanned make_moe_plan(const device::DeviceInfo& device, const MoeWeightsInfo&
   plan.problem = problem;
   const MoeKernel kernel = choose_kernel(device, plan);
   out.details.kernel = kernel;
-  if (kernel == MoeKernel::kDirect) {
-    out.details.direct_gate_up = direct_tile(device, weights, false);
-    out.details.direct_down = direct_tile(device, weights, true);
-  }
   if (kernel == MoeKernel::kBand) {
     out.details.band_gate_up =
         band_tile(device, weights, problem, {2 * weights.inter, weights.hidden});

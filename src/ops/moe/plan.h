@@ -7,7 +7,6 @@
 #include "formats/packed_weight.h"
 #include "kernels/linear/band/band.h"
 #include "kernels/linear/wide/sm90_wide_bf16.h"
-#include "kernels/moe/direct/direct.h"
 #include "ops/moe/grouped.h"
 
 #include <cstddef>
@@ -19,7 +18,7 @@ namespace tilewright::ops {
 
 /// How the two products are done.
 enum class MoeKernel {
-  kDirect,  ///< up to eight tokens, a layer in two launches: latency decides
+  kDirect,  ///< up to eight tokens, a layer in one launch: latency decides
   kBand,    ///< few tokens per expert: memory decides. bf16
   kWide,    ///< many: bf16 products, rows gathered
   kWide8,   ///< many: FP8 products, rows gathered and quantised
@@ -43,15 +42,11 @@ struct MoeWideTile {
 /// What only the kernels' arguments need.
 struct MoePlanDetails {
   MoeKernel kernel = MoeKernel::kBand;
-  kernels::MoeDirectTile direct_gate_up = {}, direct_down = {};
   kernels::BandTile band_gate_up = {}, band_down = {};
   MoeWideTile wide = {};
   int wide8_variant = 0;
   int box_rows = 0;  ///< of grouped products
 
-  const kernels::MoeDirectTile& direct(bool is_gate_up) const {
-    return is_gate_up ? direct_gate_up : direct_down;
-  }
   /// If products are grouped.
   MoeGroupedVariant grouped(NumberFormat format) const {
     return moe_grouped_variant(format, kernel == MoeKernel::kFew);

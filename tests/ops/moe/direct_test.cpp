@@ -10,9 +10,7 @@ namespace {
 class MoeDirectTest : public ChipTest<MoeDirectTest> {
  protected:
   static void check(const MoeCase& c) {
-    SCOPED_TRACE(fmt::format("{} {}, {} tokens, {} of {} experts, hidden {}, inter {}, kernel {}",
-                             to_string(c.format), to_string(c.activations), c.problem.tokens,
-                             c.problem.topk, c.experts, c.hidden, c.inter, c.problem.kernel));
+    SCOPED_TRACE(to_text(c));
     MoeRun run(*device_, c);
     const auto out = run.run();
     EXPECT_EQ(run.kernel(), c.problem.kernel);
@@ -76,6 +74,15 @@ TEST_P(MoeDirectTest, OneToEightTokens) {
   }
 }
 
+// Several rounds of sums, and rings that are filled again and again.
+TEST_P(MoeDirectTest, MoreBlocksThanARingHolds) {
+  MoeCase c = direct_case({NumberFormat::kMxfp4}, 8);
+  c.experts = 24;
+  c.problem.topk = 16;
+  c.hidden = 128, c.inter = 160;
+  check(c);
+}
+
 TEST_P(MoeDirectTest, AllTokensOnOneExpert) {
   MoeCase c = direct_case({NumberFormat::kNvfp4}, 8);
   c.problem.topk = 1;
@@ -102,85 +109,19 @@ TEST_P(MoeDirectTest, NoRoundingIsMissing) {
 }
 
 TEST_P(MoeDirectTest, WrongIdsAddNothingAndAreReported) {
-  MoeCase c = direct_case({NumberFormat::kNvfp4});
-  c.ids = {0, -1, -1, -1, 3, 8, 5, 5, 6, 1 << 30, 2, 1, 7, -9};
-  MoeRun run(*device_, c);
-  std::string message;
-  const auto out = run.run([&](const Moe& moe, const MoeArguments& a, const device::Stream&) {
-    moe.run(a);
-    try {
-      moe.check(a);
-    } catch (const Error& error) {
-      message = error.what();
-    }
-  });
-  EXPECT_EQ(message,
-            "moe: ids[2, 1] = 8 is no expert; 3 such ids added nothing. Expected 2 different "
-            "experts of 0 to 7, or -1 for none. Check the router.");
-  c.ids = {0, -1, -1, -1, 3, -1, 5, -1, 6, -1, 2, 1, 7, -1};
-  MoeRun right(*device_, c);
-  const auto exact = right.run([&](const Moe& moe, const MoeArguments& a, const device::Stream&) {
-    moe.run(a);
-    moe.check(a);
-  });
-  EXPECT_EQ(out, exact);
-  right.compare(out, right.expected());
+  expect_wrong_ids_reported(*device_, direct_case({NumberFormat::kNvfp4}));
 }
 
 TEST_P(MoeDirectTest, NonFiniteActivationsStayWithTheirToken) {
-  for (const DirectWay& way : {kDirectWays[0]}) {
-    MoeCase c = direct_case(way);
-    c.problem.swiglu_limit = 10;
-    MoeRun clean(*device_, c);
-    const auto without = clean.run();
-    c.broken_tokens = {2, 6};
-    MoeRun broken(*device_, c);
-    const auto with = broken.run();
-    for (std::size_t i = 0; i < with.size(); ++i) {
-      if (broken.is_broken(i)) {
-        ASSERT_TRUE(std::isnan(with[i])) << i;
-      } else {
-        ASSERT_EQ(with[i], without[i]) << i;
-      }
-    }
-  }
+  expect_broken_tokens_alone(*device_, direct_case({NumberFormat::kNvfp4}));
 }
 
-// Of two experts a token has, each part adds one, both or none.
 TEST_P(MoeDirectTest, PartsAddUpToTheWhole) {
   MoeCase c = direct_case({NumberFormat::kMxfp4});
   c.experts = 4;
   c.problem.routing = MoeRouting::kLogits;
   c.problem.out_dtype = DType::kF32;
-  MoeRun run(*device_, c);
-  std::vector<double> sum(static_cast<std::size_t>(c.problem.tokens * c.hidden));
-  const auto whole = run.run([&](const Moe& moe, MoeArguments a, const device::Stream& stream) {
-    moe.run(a);
-    const MoeWeightsSource all = run.source();
-    for (const auto& [first, count] : {std::pair{0, 1}, std::pair{1, 3}}) {
-      const auto part = [&](const std::vector<LinearWeightSource>& from) {
-        return std::vector<LinearWeightSource>(from.begin() + first, from.begin() + first + count);
-      };
-      const MoeWeights weights = MoeWeights::prepare(
-          *device_, {.gate = part(all.gate), .up = part(all.up), .down = part(all.down)});
-      MoeProblem problem = c.problem;
-      problem.all_experts = 4;
-      problem.first_expert = first;
-      const Moe share(weights, problem);
-      Buffer workspace(opened(*device_), share.plan().workspace_bytes);
-      workspace.poison();
-      const kernels::Output<float> out(opened(*device_), sum.size());
-      a.out = out.pointer();
-      a.workspace = pointer_to<void>(workspace);
-      share.run(a);
-      stream.synchronize();
-      share.check(a);
-      const std::vector<float> added = out.read();
-      for (std::size_t i = 0; i < sum.size(); ++i)
-        sum[i] = static_cast<float>(sum[i] + static_cast<double>(added[i]));
-    }
-  });
-  EXPECT_EQ(sum, whole);
+  expect_shares_add_up(*device_, c);
 }
 
 // Rows of one expert by every kernel, in both types of results.
@@ -207,7 +148,7 @@ TEST_P(MoeDirectTest, ASingleExpert) {
 }
 
 // Routed experts of one format and a shared one of fp8: each as it is alone, bit for bit.
-TEST_P(MoeDirectTest, RoutedAndSharedExpertsInTheSameLaunches) {
+TEST_P(MoeDirectTest, RoutedAndSharedExpertsInTheSameLaunch) {
   for (const DirectWay& way : {kDirectWays[2], kDirectWays[5]}) {
     for (const bool is_direct : {true, false}) {
       if (!is_direct && way.format != NumberFormat::kMxfp4) continue;
@@ -270,8 +211,9 @@ TEST_P(MoeDirectTest, RefusesWhatItCannotDo) {
   };
   EXPECT_EQ(why(two, 9), "is for up to 8 tokens");
   MoeWeightsInfo broad = two;
-  broad.hidden = 16384;
-  EXPECT_NE(why(broad, 8).find("keeps all rows of x in shared memory"), std::string::npos);
+  broad.hidden = 1 << 20;
+  EXPECT_NE(why(broad, 8).find("keeps a CTA's columns of all rows of y in shared memory"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -1,31 +1,32 @@
 // targets: sm_90a sm_100f
 //
-// The direct kernels of Mixture-of-Experts layers: one to eight tokens, where a launch costs as
-// much as its bytes. A layer is two launches instead of five or six:
+// The direct kernels of Mixture-of-Experts layers: one to eight tokens, where latency costs as much
+// as bytes. A layer is one launch, and the weights of all of it are one stream of bulk copies that
+// never waits for a result: those of down are on their way while gate and up are multiplied, and
+// while CTAs wait for each other.
 //
-//   gate_up   route, group slots by expert | bricks of gate and up, SwiGLU -> h of every slot
-//   down      (route, group, first weights | gate_up ends) all experts of some rows -> y -> out
+//   weights   | shared gate, up | gate, up of routed experts | down of routed | shared down |
+//   products  | route, group | shared | routed | h | grid barrier | routed | shared | sum, out
+//
+// A CTA a SM has an even share of the rows of each. Its 16 warps have a ring of stages each, which
+// a lane of the warp fills as the warp empties it: no producer, no barrier but that of the stage.
+// Warps share the K of a unit, up to four bricks of 16 rows; tokens go from memory to registers, a
+// block ahead. Bricks are decoded in registers, exactly, and multiplied by mma.m16n8k16 with the
+// eight tokens that an expert has at most. Sums of the warps meet in shared memory: no atomics, the
+// same bits every time. A CTA of down has its rows of all experts, and so adds up what a token's
+// experts make, in the order of its slots.
 //
 // There is no permutation: every CTA routes for itself, in shared memory (groups.h), and reads
-// tokens by their numbers. A CTA of down has its rows of all experts, and so adds up what a token's
-// experts make, in the order of its slots. The warps of a CTA share the K of a brick (16 rows by 64
-// of K); each brings its own bricks through a ring of its own in shared memory, decodes them in
-// registers, exactly, and multiplies them by mma.m16n8k16 with the eight tokens that an expert has
-// at most. Sums of the warps meet in shared memory: no atomics, the same bits every time.
-//
-//   warp 0  | K 0..   of brick 0 | K 0..   of brick 1 | .. | barrier | sums of this round's bricks
-//   warp 1  | K 512.. of brick 0 | ..                      |         | (the other buffer fills)
-//
-// The work of a shared expert stands beside that of routed ones: CTAs of their own, in the same
-// launch, whose weights are under way before the router has ended.
+// tokens by their numbers. A shared expert of FP8 weights is done beside the routed ones
+// (Moe::run_with_shared); its gate and up come first, as they are known before the router has
+// ended.
 //
 // Lower bounds. Memory: V4-Flash with inter 1024 (half of it), one token: 6 experts of 4.46 MB gate
-// and up and 2.23 down, and 12.6 MB of the shared expert, 52.7 MB: 12.3 us at 4.3 TB/s. Latency:
-// routing 2 us, each launch about 2 us until its first weights are there and its last are summed.
+// and up and 2.23 down, and 12.6 MB of the shared expert, 52.7 MB: 12.3 us at 4.3 TB/s.
+// Instructions: 78 a brick of MXFP4 and warp in a unit of four, 64 of them to decode it, and as
+// many again where a unit is short; 8 tokens issue 54 % of what an H100 could.
 //
-// Loads go to shared memory because ptxas gives all loads of a loop that come from an iteration
-// before one scoreboard: in registers they were waited for together, at 1.4 TB/s. Measured, tried
-// and not kept: docs/notes/2026-11-26-moe-few-tokens.md.
+// Measured, tried and not kept: docs/notes/2026-11-26-moe-few-tokens.md.
 #include "kernels/moe/direct/kernel.h"
 
 namespace tilewright::kernels {

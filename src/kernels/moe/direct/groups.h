@@ -27,18 +27,17 @@ struct MoeDirectGroups {
 };
 
 /// Fills the groups. All threads of the CTA; ends with a barrier. Loops are not unrolled: this runs
-/// once, and instructions come from memory. IsSingle: no code for anything else.
-template <bool IsSingle>
+/// once, and instructions come from memory.
 class MoeDirectRouter {
  public:
-  __device__ MoeDirectRouter(const MoeDirectProduct& product, MoeDirectGroups& groups)
-      : p_(product), r_(product.routing), s_(groups), slots_(product.tokens * product.topk) {}
+  __device__ MoeDirectRouter(const MoeDirectExperts& experts, MoeDirectGroups& groups)
+      : p_(experts), r_(experts.routing), s_(groups), slots_(experts.tokens * experts.topk) {}
 
   /// `is_writer`: the ids, weights and flaws that are found go to memory.
   __device__ void run(bool is_writer) const {
-    if (IsSingle || r_.is_single) {
+    if (r_.is_single) {
       take_all();
-    } else if constexpr (!IsSingle) {
+    } else {
       if (is_writer && threadIdx.x == 0) *r_.status = {0, 0, kMoeNone, kMoeNone};
       take_ids();
       __syncthreads();
@@ -69,7 +68,6 @@ class MoeDirectRouter {
 
   __device__ void take_ids() const {
     if (r_.route.logits == nullptr) {
-#pragma unroll 1
 #pragma unroll 1
       for (std::int32_t slot = thread(); slot < slots_; slot += threads()) {
         s_.ids[slot] = r_.given_ids[slot];
@@ -170,7 +168,7 @@ class MoeDirectRouter {
     s_.pairs = pairs;
   }
 
-  const MoeDirectProduct& p_;
+  const MoeDirectExperts& p_;
   const MoeDirectRouting& r_;
   MoeDirectGroups& s_;
   std::int32_t slots_;
