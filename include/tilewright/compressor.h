@@ -102,7 +102,6 @@ class Compressor {
 
  private:
   struct State;
-  struct Call;
   std::unique_ptr<State> state_;
 };
 

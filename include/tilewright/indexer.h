@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tilewright/cache_writer.h"
+#include "tilewright/compressor.h"
 #include "tilewright/format.h"
 #include "tilewright/plan.h"
 
@@ -128,5 +129,43 @@ class Indexer {
 /// The plan alone. Errors as Indexer's constructor.
 IndexerPlan plan_indexer(const Device& device, const IndexerProblem& problem, std::int64_t tokens,
                          std::int64_t batch);
+
+/// What a layer stores between its projections and its attention, in one launch. These calls do not
+/// depend on each other, and have one stream: KvCache::write(), the run() of a
+/// compressor of kCsa or kHca, and of a CSA layer that of its indexer's keys and the indexer's step
+/// kQuery.
+struct LayerRowsArguments {
+  const KvCache* cache = nullptr;
+  KvWriteArguments write = {};
+  const Compressor* compressor = nullptr;
+  CompressorArguments entries = {};
+  const Compressor* keys = nullptr;  ///< of kCsa: kIndexFp8 or kIndexMxfp4; of kHca null
+  CompressorArguments of_keys = {};
+  const Indexer* indexer = nullptr;  ///< if there are keys
+  IndexerArguments queries = {};
+};
+
+/// A plan with its kernels loaded on a device.
+///
+/// Thread   as Compressor
+class LayerRows {
+ public:
+  /// Errors   Unsupported on a device without the kernels
+  explicit LayerRows(const Device& device);
+  ~LayerRows();
+  LayerRows(LayerRows&&) noexcept;
+  LayerRows& operator=(LayerRows&&) noexcept;
+
+  /// Enqueues one kernel, with the results of the single calls to the bit; these one after the
+  /// other where tokens are many or a compressor takes two launches. Allocates nothing, waits for
+  /// nothing; may be captured in a CUDA graph.
+  /// Errors   as the single calls; InvalidArgument if operators are missing, do not fit each other
+  ///          or have different streams
+  void run(const LayerRowsArguments& arguments) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace tilewright

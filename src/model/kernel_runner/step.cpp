@@ -118,6 +118,7 @@ KernelStep::KernelStep(const Device& device, const Config& config, const ModelAr
       ranks_(ranks),
       tokens_(tokens.own),
       embedding_(device, {tokens_, config.hidden, config.vocab, numbers.streams}),
+      layer_rows_(device),
       inverse_rope_(device) {
   for (const Connection kind : {kFirst, kOneResult, kTwoResults, kHeadOneResult, kHeadTwoResults}) {
     connections_.emplace_back(

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tilewright/hyper_connection.h"
+#include "tilewright/indexer.h"
 #include "tilewright/sparse_attention.h"
 
 #include "comm/communicator.h"
@@ -139,8 +140,9 @@ class KernelStep {
   void connect(Call& call, Connection kind, const HyperArrays& weights, const Bf16Array& norm,
                const float* mix_before = nullptr) const;
   void attention(Call& call, std::int64_t layer) const;
-  void write_caches(const Call& call, std::int64_t layer) const;
-  void compress(Call& call, std::int64_t layer) const;
+  void store_rows(Call& call, std::int64_t layer) const;
+  KvWriteArguments window_rows(const Call& call, std::int64_t layer) const;
+  IndexerArguments indexer_call(const Call& call, std::int64_t layer) const;
   void attend(Call& call, std::int64_t layer) const;
   void project_output(Call& call, std::int64_t layer) const;
   void experts(Call& call, std::int64_t layer) const;
@@ -168,6 +170,7 @@ class KernelStep {
   HyperEmbedding embedding_;
   std::vector<HyperConnection> connections_;  // by Connection
   std::vector<RmsNorm> q_norm_;               // by width of the input
+  LayerRows layer_rows_;
   InverseRope inverse_rope_;
   std::optional<SparseAttention> window_attention_, csa_attention_, hca_attention_;
   void run_attention(Call& call, LayerKind kind, SparseAttentionArguments arguments) const;

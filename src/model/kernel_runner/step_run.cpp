@@ -172,77 +172,88 @@ void KernelStep::attention(Call& call, std::int64_t i) const {
                           .stream = call.stream(),
                           .norm = arrays.q_norm.get()});
   call.mark("queries");
-  write_caches(call, i);
-  compress(call, i);
-  attend(call, i);
-  project_output(call, i);
-}
-
-void KernelStep::write_caches(const Call& call, std::int64_t i) const {
-  Activations& at = call.at();
-  const LayerArrays& arrays = call.arrays(i);
-  const std::int64_t heads = config_.heads, dim = config_.head_dim;
-  call.context.memory.window_cache.write({.tokens = tokens_,
-                                          .heads = heads,
-                                          .eps = config_.norm_eps,
-                                          .q = at.query.get(),
-                                          .q_token_stride = arrays.query.width(),
-                                          .q_head_stride = dim,
-                                          .kv = at.input.get() + arrays.columns.kv,
-                                          .kv_dtype = DType::kF32,
-                                          .kv_stride = arrays.input.width(),
-                                          .kv_weight = arrays.kv_norm.get(),
-                                          .positions = at.positions.get(),
-                                          .rope = call.rope_table(arrays.kind),
-                                          .slots = at.slots.get(),
-                                          .pages = call.memory(i).window.get(),
-                                          .stream = call.stream()});
-  call.mark("cache write");
-  if (call.tap() == nullptr) return;
-  call.tap()->rows("q", i, {at.query.get(), DType::kBF16, {heads, dim}, arrays.query.width()});
-  call.tap()->window_rows(i, call.context.memory);
-}
-
-void KernelStep::compress(Call& call, std::int64_t i) const {
-  const LayerArrays& arrays = call.arrays(i);
-  const CompressedCache* cache = call.context.memory.entries(arrays.kind);
-  if (cache == nullptr) return;
-  const LayerMemory& memory = call.memory(i);
-  const auto arguments = [&](const CompressedCache& to, const CompressorArrays& weights,
-                             std::int64_t kv, std::int64_t gate, const ByteArray& state,
-                             const ByteArray& pages) -> CompressorArguments {
-    return {.sequences = call.context.sequences(),
-            .max_tokens = call.context.longest,
-            .kv = call.at().input.get() + kv,
-            .gate = call.at().input.get() + gate,
-            .kv_stride = arrays.input.width(),
-            .gate_stride = arrays.input.width(),
-            .ape = weights.ape.get(),
-            .norm_weight = weights.norm.get(),
-            .rope = call.rope_table(arrays.kind),
-            .state = state.get(),
-            .table = to.table.pages(),
-            .pages = pages.get(),
-            .stream = call.stream()};
-  };
-  const InputColumns& at = arrays.columns;
-  const CompressorArguments rows = arguments(*cache, *arrays.compressor, at.compressor_kv,
-                                             at.compressor_gate, *memory.state, *memory.entries);
-  if (arrays.kind == LayerKind::kCsa) {
-    const CompressedCache& index = *call.context.memory.index;
-    cache->compressor.run_with_keys(
-        rows, index.compressor,
-        arguments(index, *arrays.index_compressor, at.index_kv, at.index_gate, *memory.index_state,
-                  *memory.index_keys));
-  } else {
-    cache->compressor.run(rows);
-  }
-  call.mark("compressor");
-  if (call.tap() != nullptr) call.tap()->entries(i, *cache, *memory.entries);
+  store_rows(call, i);
   if (arrays.kind == LayerKind::kCsa) {
     choose_entries(call, i);
     call.mark("indexer");
   }
+  attend(call, i);
+  project_output(call, i);
+}
+
+KvWriteArguments KernelStep::window_rows(const Call& call, std::int64_t i) const {
+  Activations& at = call.at();
+  const LayerArrays& arrays = call.arrays(i);
+  return {.tokens = tokens_,
+          .heads = config_.heads,
+          .eps = config_.norm_eps,
+          .q = at.query.get(),
+          .q_token_stride = arrays.query.width(),
+          .q_head_stride = config_.head_dim,
+          .kv = at.input.get() + arrays.columns.kv,
+          .kv_dtype = DType::kF32,
+          .kv_stride = arrays.input.width(),
+          .kv_weight = arrays.kv_norm.get(),
+          .positions = at.positions.get(),
+          .rope = call.rope_table(arrays.kind),
+          .slots = at.slots.get(),
+          .pages = call.memory(i).window.get(),
+          .stream = call.stream()};
+}
+
+// Queries and rows of the window, entries of the compressor, and what the indexer reads.
+void KernelStep::store_rows(Call& call, std::int64_t i) const {
+  const LayerArrays& arrays = call.arrays(i);
+  const KernelMemory& memory = call.context.memory;
+  const CompressedCache* cache = memory.entries(arrays.kind);
+  const LayerMemory& of_layer = call.memory(i);
+  const KvWriteArguments write = window_rows(call, i);
+  if (cache == nullptr) {
+    memory.window_cache.write(write);
+  } else {
+    const auto arguments = [&](const CompressedCache& to, const CompressorArrays& weights,
+                               std::int64_t kv, std::int64_t gate, const ByteArray& state,
+                               const ByteArray& pages) -> CompressorArguments {
+      return {.sequences = call.context.sequences(),
+              .max_tokens = call.context.longest,
+              .kv = call.at().input.get() + kv,
+              .gate = call.at().input.get() + gate,
+              .kv_stride = arrays.input.width(),
+              .gate_stride = arrays.input.width(),
+              .ape = weights.ape.get(),
+              .norm_weight = weights.norm.get(),
+              .rope = call.rope_table(arrays.kind),
+              .state = state.get(),
+              .table = to.table.pages(),
+              .pages = pages.get(),
+              .stream = call.stream()};
+    };
+    const InputColumns& at = arrays.columns;
+    LayerRowsArguments rows = {
+        .cache = &memory.window_cache,
+        .write = write,
+        .compressor = &cache->compressor,
+        .entries = arguments(*cache, *arrays.compressor, at.compressor_kv, at.compressor_gate,
+                             *of_layer.state, *of_layer.entries)};
+    if (arrays.kind == LayerKind::kCsa) {
+      const CompressedCache& index = *memory.index;
+      rows.keys = &index.compressor;
+      rows.of_keys = arguments(index, *arrays.index_compressor, at.index_kv, at.index_gate,
+                               *of_layer.index_state, *of_layer.index_keys);
+      rows.indexer = &*memory.indexer;
+      rows.queries = indexer_call(call, i);
+    }
+    layer_rows_.run(rows);
+  }
+  call.mark("caches");
+  if (call.tap() == nullptr) return;
+  call.tap()->rows("q", i,
+                   {call.at().query.get(),
+                    DType::kBF16,
+                    {config_.heads, config_.head_dim},
+                    arrays.query.width()});
+  call.tap()->window_rows(i, memory);
+  if (cache != nullptr) call.tap()->entries(i, *cache, *of_layer.entries);
 }
 
 // Layers of one kind have lists of the same lengths, and so one schedule.

@@ -4,6 +4,7 @@
 #include "device/internal.h"
 #include "device/kernel_registry.h"
 #include "kernels/sparse_attention/cache/compress.h"
+#include "ops/cache/compress_call.h"
 #include "ops/cache/kv_cache.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/ceil_div.h"
@@ -162,6 +163,8 @@ struct Compressor::State {
   CompressorProblem problem;
   kernels::CompressShape shape;
   device::Kernel kernel, pair;  // pair: of kCsa
+
+  int num_sms() const { return opened(handle).info().num_sms; }
 };
 
 Compressor::Compressor(const Device& device, const CompressorProblem& problem) {
@@ -194,18 +197,10 @@ std::size_t Compressor::cache_bytes() const noexcept {
          static_cast<std::size_t>(cache.page_stride_bytes);
 }
 
-// Checked arguments as the kernel has them, and the CTAs of its launch.
-struct Compressor::Call {
-  kernels::CompressParams params = {};
-  std::int64_t entry_ctas = 0, state_ctas = 0;
-  bool is_one_launch = false;
-
-  Call(const State& state, const CompressorArguments& arguments);
-};
-
-Compressor::Call::Call(const State& state, const CompressorArguments& a) {
-  const CompressorProblem& problem = state.problem;
-  const kernels::CompressShape& shape = state.shape;
+ops::CompressCall::CompressCall(const Compressor& compressor, int num_sms,
+                                const CompressorArguments& a) {
+  const CompressorProblem& problem = compressor.problem();
+  const kernels::CompressShape shape = shape_of(problem.kind);
   kernels::CompressParams& p = params;
   constexpr std::size_t kAlignment = 16;
   ops::check_sequences(kChecks, a.sequences);
@@ -235,8 +230,7 @@ Compressor::Call::Call(const State& state, const CompressorArguments& a) {
   p.num_positions = static_cast<std::int32_t>(a.rope.positions);
   p.num_state_slots = static_cast<std::int32_t>(problem.state_slots);
   p.ring = static_cast<std::int32_t>(problem.ring);
-  const CallSizes sizes(problem, a.sequences.batch, a.max_tokens,
-                        opened(state.handle).info().num_sms);
+  const CallSizes sizes(problem, a.sequences.batch, a.max_tokens, num_sms);
   p.groups = static_cast<std::int32_t>(sizes.groups);
   p.keep = static_cast<std::int32_t>(sizes.keep);
   p.eps = static_cast<float>(problem.eps);
@@ -259,11 +253,11 @@ CompressorPlan plan_compressor(const Device& device, const CompressorProblem& pr
 }
 
 void Compressor::run(const CompressorArguments& a) const {
-  Call call(*state_, a);
+  ops::CompressCall call(*this, state_->num_sms(), a);
   const auto launch_ctas = [&](std::int64_t ctas) {
     launch(state_->kernel, state_->shape, ctas, call.params, a.stream);
   };
-  if (call.is_one_launch) return launch_ctas(call.entry_ctas + call.state_ctas);
+  if (call.is_one_launch) return launch_ctas(call.ctas());
   launch_ctas(call.entry_ctas);
   call.params.entry_ctas = 0;
   launch_ctas(call.state_ctas);
@@ -274,16 +268,15 @@ void Compressor::run_with_keys(const CompressorArguments& a, const Compressor& k
   kChecks.check(state_->problem.kind == CompressorKind::kCsa && is_index(keys.problem().kind),
                 "run_with_keys() is for a compressor of kCsa and one of kIndexFp8 or kIndexMxfp4");
   kChecks.check(a.stream == of_keys.stream, "the streams of rows and keys differ; expected one");
-  const Call rows_call(*state_, a), keys_call(*keys.state_, of_keys);
+  const ops::CompressCall rows_call(*this, state_->num_sms(), a),
+      keys_call(keys, state_->num_sms(), of_keys);
   if (!rows_call.is_one_launch || !keys_call.is_one_launch) {
     run(a);
     return keys.run(of_keys);
   }
-  const std::int64_t row_ctas = rows_call.entry_ctas + rows_call.state_ctas;
   const kernels::CompressPairParams params = {rows_call.params, keys_call.params,
-                                              static_cast<std::int32_t>(row_ctas)};
-  launch(state_->pair, state_->shape, row_ctas + keys_call.entry_ctas + keys_call.state_ctas,
-         params, a.stream);
+                                              static_cast<std::int32_t>(rows_call.ctas())};
+  launch(state_->pair, state_->shape, rows_call.ctas() + keys_call.ctas(), params, a.stream);
 }
 
 }  // namespace tilewright

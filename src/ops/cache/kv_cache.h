@@ -5,6 +5,7 @@
 
 #include "formats/index_page.h"
 #include "formats/kv_row.h"
+#include "kernels/sparse_attention/cache/cache_write.h"
 #include "kernels/sparse_attention/kv_pages.h"
 #include "ops/operator/problem_checks.h"
 
@@ -34,5 +35,10 @@ inline kernels::SequenceTokens to_kernel(const SequenceBatch& s) {
 inline kernels::BlockTable to_kernel(const SequencePages& t) {
   return {t.pages, t.stride != 0 ? t.stride : t.blocks, static_cast<std::int32_t>(t.blocks)};
 }
+
+/// Of KvCache::write() into a cache of a completed layout, checked; zeros if there is nothing to
+/// do.
+kernels::CacheWriteParams cache_write_params(const KvCacheLayout& layout,
+                                             const KvWriteArguments& arguments);
 
 }  // namespace tilewright::ops

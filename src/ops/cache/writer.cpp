@@ -129,7 +129,8 @@ KvCachePlan plan_kv_cache(const Device& device, const KvCacheLayout& layout,
   return make_plan(opened(device).info(), layout, work);
 }
 
-void KvCache::write(const KvWriteArguments& a) const {
+kernels::CacheWriteParams ops::cache_write_params(const KvCacheLayout& layout,
+                                                  const KvWriteArguments& a) {
   constexpr ops::ArgumentChecks kChecks("cache write");
   kChecks.range("tokens", a.tokens, 0);
   kChecks.range("heads", a.heads, 0, 1 << 20);
@@ -137,9 +138,8 @@ void KvCache::write(const KvWriteArguments& a) const {
                 "{} tokens of {} heads are too many for one call; split them", a.tokens, a.heads);
   kChecks.eps("eps", a.eps);
   const bool has_q = a.heads > 0, has_kv = a.kv != nullptr;
-  const std::int64_t warps = write_warps(a.tokens, a.heads, has_kv);
-  if (warps == 0) return;
   kernels::CacheWriteParams p = {};
+  if (a.tokens == 0 || (!has_q && !has_kv)) return p;
   p.q_head_stride = kChecks.stride("q_head_stride", a.q_head_stride, kKvDims, kElems);
   p.q_token_stride = kChecks.stride("q_token_stride", a.q_token_stride, a.heads * kKvDims, kElems);
   p.kv_stride = kChecks.stride("kv_stride", a.kv_stride, kKvDims, kElems);
@@ -167,11 +167,18 @@ void KvCache::write(const KvWriteArguments& a) const {
   p.kv_out = static_cast<std::uint16_t*>(a.kv_out);
   p.q_out_token_stride = p.q_token_stride, p.q_out_head_stride = p.q_head_stride;
   p.kv_out_stride = kKvDims;
-  p.cache = ops::to_kernel(state_->layout, a.pages);
+  p.cache = ops::to_kernel(layout, a.pages);
   p.tokens = narrow(a.tokens), p.heads = narrow(a.heads);
   p.num_positions = narrow(a.rope.positions);
   p.is_kv_f32 = a.kv_dtype == DType::kF32 ? 1 : 0;
   p.eps = static_cast<float>(a.eps);
+  return p;
+}
+
+void KvCache::write(const KvWriteArguments& a) const {
+  const kernels::CacheWriteParams p = ops::cache_write_params(state_->layout, a);
+  const std::int64_t warps = write_warps(a.tokens, a.heads, a.kv != nullptr);
+  if (warps == 0) return;
   state_->write.launch(warps_of(warps, kernels::kCacheWriteWarps), p, state_->stream(a.stream));
 }
 

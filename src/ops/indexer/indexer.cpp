@@ -217,6 +217,13 @@ struct Call {
 
 }  // namespace
 
+kernels::IndexerQueryParams ops::indexer_query_params(const Device& device,
+                                                      const IndexerProblem& problem,
+                                                      const IndexerArguments& arguments) {
+  check_arguments(problem, arguments);
+  return Call{problem, arguments, opened(device)}.query();
+}
+
 void Indexer::State::launch(const IndexerArguments& a, IndexerStep step,
                             bool is_behind_queries) const {
   check_arguments(problem, a);

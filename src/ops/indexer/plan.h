@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "device/kernel.h"
 #include "formats/index_page.h"
+#include "kernels/sparse_attention/indexer/indexer_query.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -51,6 +52,11 @@ struct IndexerWorkspace {
   IndexerWorkspace(const device::DeviceInfo& device, const IndexerProblem& problem,
                    std::int64_t tokens, std::int64_t batch);
 };
+
+/// Of the step kQuery of a call, checked.
+kernels::IndexerQueryParams indexer_query_params(const Device& device,
+                                                 const IndexerProblem& problem,
+                                                 const IndexerArguments& arguments);
 
 /// Errors   as Indexer's constructor; InvalidArgument for numbers below 0
 IndexerPlan make_indexer_plan(const device::DeviceInfo& device, const IndexerProblem& problem,
