@@ -5,6 +5,7 @@
 
 #include "tilewright/buffer.h"
 #include "tilewright/device.h"
+#include "tilewright/linear.h"
 #include "tilewright/plan.h"
 #include "tilewright/tensor.h"
 
@@ -79,6 +80,14 @@ struct HyperConnectionRanks {
   const std::uint32_t* given_up = nullptr;
 };
 
+/// A router that reads what the connection writes: logits[t, e] = sum_c out[t, c] * w[e, c], out as
+/// it is stored, summed in fp32, in the same order at every run.
+struct HyperConnectionRouter {
+  const LinearWeight* weight = nullptr;  ///< [experts, hidden], bf16, at most 384 experts
+  float* logits = nullptr;               ///< [tokens, experts]
+  std::int64_t logits_stride = 0;        ///< elements from row to row; 0: contiguous
+};
+
 /// A plan with its kernels loaded on a device.
 ///
 /// Thread   run() may be called from several threads if workspaces and outputs differ
@@ -105,6 +114,13 @@ class HyperConnection {
   /// The same with results of several ranks, which are waited for on the device.
   /// Errors   as run(); Unsupported where sums_ranks() is false
   void run(const HyperConnectionArguments& arguments, const HyperConnectionRanks& ranks) const;
+  /// Whether the launch can multiply with a router's weight of this kind as well: at most 2 tokens
+  /// in one kernel, hidden a multiple of 1024, and a weight that the device keeps packed (Hopper).
+  bool routes(const LinearWeightInfo& weight) const noexcept;
+  /// The same with a router; `ranks`: null: there are no other ranks.
+  /// Errors   as run(); Unsupported where routes() or sums_ranks() is false
+  void run(const HyperConnectionArguments& arguments, const HyperConnectionRanks* ranks,
+           const HyperConnectionRouter& router) const;
   /// The memory that a rank gives to all such calls of this hidden size, preset. Whole pages of
   /// 2 MiB, which other processes can map.
   static Buffer memory(const Device& device, int ranks, std::int64_t hidden);

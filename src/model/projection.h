@@ -21,6 +21,10 @@ class Projection {
 
   std::int64_t width() const noexcept { return width_; }  ///< columns of a row of out
   std::int64_t first(std::size_t part) const { return first_[part]; }
+  /// The weight if it is one for all; else null.
+  const LinearWeight* single() const noexcept {
+    return groups_.size() == 1 ? &groups_[0].weight : nullptr;
+  }
 
  private:
   friend class ProjectionRun;

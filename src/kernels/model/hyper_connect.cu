@@ -5,7 +5,8 @@
 // columns, so that sums over all columns go through shared memory of the cluster.
 //
 //   8 warps | wait for f, f of ranks | x' to shared memory | 3 rows of fn each | sums -> CTAs |
-//           | gates | y^2 | sums -> CTAs | y, out
+//           | gates | y^2 | sums -> CTAs | y, out | (router: its columns of all experts |
+//           | sums -> CTAs | logits)
 //   1 warp  | fn | ............................ squares of x' .............. Sinkhorn of a token |
 //
 // fn does not come from the kernel before: its copy to shared memory, 96 KB a CTA for 4096 columns,
@@ -14,15 +15,19 @@
 //
 // Limit: latency. Bytes of one token of 4096: 1.6 MB of fn, which are there, 64 KB of streams and
 // 16 KB of f. Trips: mix and streams, shared memory of the CTA three times, of the cluster twice.
+#include "formats/packed_weight.h"
 #include "kernels/exchange/peer_word.h"
 #include "kernels/model/column4.h"
 #include "kernels/model/hyper_mix.h"
 #include "ptx/address.h"
 #include "ptx/bulk_copy.h"
+#include "ptx/bulk_prefetch.h"
 #include "ptx/cluster.h"
 #include "ptx/fence.h"
 #include "ptx/grid_dependency.h"
+#include "ptx/load_store.h"
 #include "ptx/mbarrier.h"
+#include "ptx/mma_sync.h"
 #include "ptx/prefetch.h"
 #include "ptx/warp_roles.h"
 #include "tile/entry.h"
@@ -39,6 +44,10 @@ constexpr int kSums = kHyperMixRows + 1;  // dot products, sum of squares
 constexpr int kLaneColumns = 4, kWarpColumns = 32 * kLaneColumns;
 static_assert(kRowsOfWarp * kWarps == kHyperMixRows && kSums - 1 == kHyperSquares);
 static_assert(kTokens == 2 && kTokens <= kCtas, "a CTA for Sinkhorn of each token");
+
+// A CTA of a projection, with 80 registers for each of 512 threads, fits beside one of these.
+constexpr int kHyperConnectRegisters = 80;
+constexpr int kRouterSlots = (kHyperRouterBricks + kCtas - 1) / kCtas;  // bricks that a CTA adds up
 
 struct Shared {
   float sums[kTokens][kSums];  // of this CTA
@@ -298,9 +307,102 @@ __device__ void sync_columns() {
   ptx::bar_sync<1, kWarps * 32>();
 }
 
+// The router's weights for the columns of this CTA: blocks of K, each of all bricks of rows. What
+// it needs of shared memory lies where fn was, which no CTA reads once the cluster has met.
+class RouterPart {
+ public:
+  __device__ RouterPart(const HyperRouter& router, const Columns& columns, float* fn)
+      : router_(router),
+        logits_(reinterpret_cast<LogitsOfCtas*>(fn)),
+        out_(reinterpret_cast<std::uint16_t*>(fn + sizeof(LogitsOfCtas) / sizeof(float))),
+        stride_(columns.stride),
+        blocks_(columns.stride / kBrickK),
+        weights_(router.weights +
+                 std::int64_t{columns.first} / kBrickK * router.bricks * kBytesOfBrick) {}
+
+  __device__ bool is_there() const { return router_.weights != nullptr; }
+  // One warp.
+  __device__ void prefetch(int lane) const {
+    const int bytes = blocks_ * router_.bricks * kBytesOfBrick / 32;
+    ptx::cp_async_bulk_prefetch_L2_global(weights_ + std::int64_t{lane} * bytes,
+                                          static_cast<std::uint32_t>(bytes));
+  }
+
+  // What it multiplies: columns of a token, as they are stored.
+  __device__ std::uint16_t* out(int token) const { return out_ + token * stride_; }
+
+  // Sums over the columns of this CTA, each brick's to the CTA that adds them up.
+  __device__ void multiply(int tokens, int cta, int warp, int lane) const {
+    const int token = lane / 4;
+    const std::uint32_t from = ptx::shared_address(out(token < tokens ? token : 0)) +
+                               static_cast<std::uint32_t>(lane % 4) * 32;
+    for (int brick = warp; brick < router_.bricks; brick += kWarps) {
+      float sum[4] = {};
+#pragma unroll 2
+      for (int block = 0; block < blocks_; ++block) {
+        std::uint32_t a[4][4], b[4][2] = {};
+        load(a, block, brick, lane);
+        if (token < tokens) read_tokens(b, from + static_cast<std::uint32_t>(block) * 128);
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+          ptx::mma_sync_aligned_m16n8k16_f32_bf16_bf16_f32(sum, a[j], b[j], sum);
+      }
+      auto& to = (*logits_)[cta][brick / kCtas];
+      if (lane % 4 == 0) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          push(&to[lane / 4 + i / 2 * 8][i % kTokens], sum[i], brick % kCtas);
+      }
+      __syncwarp();
+    }
+  }
+
+  // All warps have met since.
+  __device__ void store(int tokens, int cta) const {
+    const int i = static_cast<int>(threadIdx.x), token = i % kTokens,
+              row = i / kTokens % kBrickRows, slot = i / (kTokens * kBrickRows);
+    const int brick = slot * kCtas + cta;
+    if (token >= tokens || slot >= kRouterSlots || brick >= router_.bricks) return;
+    float sum = 0;
+#pragma unroll
+    for (int c = 0; c < kCtas; ++c) sum += (*logits_)[c][slot][row][token];
+    router_.logits[token * router_.logits_stride + brick * kBrickRows + row] = sum * router_.alpha;
+  }
+
+ private:
+  using LogitsOfCtas = float[kCtas][kRouterSlots][kBrickRows][kTokens];
+  static constexpr int kBytesOfBrick = brick_bytes(WeightFormat::kBf16);
+
+  // A fragments of a brick: group t, word j.
+  __device__ void load(std::uint32_t (&a)[4][4], int block, int brick, int lane) const {
+    const auto* const granules = reinterpret_cast<const uint4*>(
+        weights_ + (std::int64_t{block} * router_.bricks + brick) * kBytesOfBrick);
+    const int at = granule_position(lane / 4, lane % 4);
+#pragma unroll
+    for (int q = 0; q < 4; ++q) {
+      const uint4 pairs = granules[q * kGranules + at];
+      const std::uint32_t words[4] = {pairs.x, pairs.y, pairs.z, pairs.w};
+#pragma unroll
+      for (int j = 0; j < 4; ++j) a[j][q / 2 + q % 2 * 2] = words[j];
+    }
+  }
+  static __device__ void read_tokens(std::uint32_t (&b)[4][2], std::uint32_t from) {
+    const uint4 first = ptx::ld_shared_v4_u32(from), second = ptx::ld_shared_v4_u32(from + 16);
+    b[0][0] = first.x, b[1][0] = first.y, b[2][0] = first.z, b[3][0] = first.w;
+    b[0][1] = second.x, b[1][1] = second.y, b[2][1] = second.z, b[3][1] = second.w;
+  }
+
+  const HyperRouter& router_;
+  LogitsOfCtas* logits_;
+  std::uint16_t* out_;
+  int stride_, blocks_;
+  const std::uint8_t* weights_;
+};
+
 // Gates, y and its norm, by the warps that do columns.
 __device__ void write_output(const HyperPreParams& p, const Columns& columns, const TokenWarps& of,
-                             const float* streams, Shared& shared, int cta, int warp, int lane) {
+                             const float* streams, Shared& shared, const RouterPart& router,
+                             int cta, int warp, int lane) {
   if (warp < p.tokens) {
     const float own = gate(p, mix_logit(p, sum_of_ctas(shared, warp, lane), lane), lane);
     if (lane < kHyperStreams) shared.gates[warp][lane] = own;
@@ -334,6 +436,7 @@ __device__ void write_output(const HyperPreParams& p, const Columns& columns, co
 #pragma unroll
     for (int i = 0; i < 4; ++i) out.v[i] = y.v[i] * factor * weight.v[i];
     tile::store4(p.out + of.token * p.out_stride + columns.first + c, out);
+    if (router.is_there()) tile::store4(router.out(of.token) + c, out);
   });
 }
 
@@ -362,6 +465,8 @@ __device__ void connect(const HyperConnectParams& params) {
   ptx::griddepcontrol_launch_dependents();
   if (warp == kWarps) load_fn(p, columns, fn, has_fn, lane);
   if (warp == 0) prefetch_weights(params.pre, columns, lane);
+  if (const RouterPart router(params.router, columns, fn); warp == 1 && router.is_there())
+    router.prefetch(lane);
   ptx::griddepcontrol_wait();
 
   if (warp < kWarps) merge(params, columns, of, streams, cta, lane);
@@ -378,8 +483,14 @@ __device__ void connect(const HyperConnectParams& params) {
   push_sums(shared, p.tokens, cta);
   ptx::cluster_sync();
 
+  const RouterPart router(params.router, columns, fn);
   if (warp < kWarps) {
-    write_output(params.pre, columns, of, streams, shared, cta, warp, lane);
+    write_output(params.pre, columns, of, streams, shared, router, cta, warp, lane);
+    if (!router.is_there()) return;
+    sync_columns();
+    router.multiply(p.tokens, cta, warp, lane);
+    ptx::cluster_sync();
+    router.store(p.tokens, cta);
     return;
   }
   // The mix of before, which may be the same memory, has been read by all.
@@ -387,12 +498,12 @@ __device__ void connect(const HyperConnectParams& params) {
   if (cta < p.tokens)
     store_mix(params.pre, cta, mix_logit(params.pre, sum_of_ctas(shared, cta, lane), lane), lane);
   ptx::barrier_cluster_wait_aligned();
+  if (router.is_there()) ptx::cluster_sync();
 }
 
 }  // namespace
 
 TILEWRIGHT_KERNEL(hyper_connect, HyperConnectParams,
-                  __cluster_dims__(kHyperConnectCtas) __launch_bounds__(kHyperConnectThreads, 1),
-                  connect)
+                  __cluster_dims__(kHyperConnectCtas) __maxnreg__(kHyperConnectRegisters), connect)
 
 }  // namespace tilewright::kernels

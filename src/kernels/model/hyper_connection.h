@@ -70,12 +70,28 @@ struct HyperPeers {
   std::int32_t rank, ranks;  ///< ranks: 1 or less: there are none
 };
 
+/// logits[t, e] = alpha * sum over c of out[t, c] * w[e, c], out as it is stored. Packed bf16
+/// weights (packed_weight.h) of `bricks` bricks of rows; null: there is no router.
+struct HyperRouter {
+  const std::uint8_t* weights;
+  float* logits;  ///< rows of logits_stride numbers, at least 16 * bricks
+  std::int64_t logits_stride;
+  std::int32_t bricks;  ///< at most kHyperRouterBricks
+  float alpha;
+};
+inline constexpr int kHyperRouterBricks = 24;  ///< of 16 experts
+/// Every CTA has whole blocks of K of the router.
+constexpr bool is_router_width(std::int64_t hidden) {
+  return hidden % (16 * 64) == 0;
+}
+
 /// Both steps in one launch, for kHyperConnectTokens tokens and streams in bf16. `parts` of both is
 /// not used; the merge has all of `fn`.
 struct HyperConnectParams {
   HyperMergeParams merge;
   HyperPreParams pre;
   HyperPeers peers;
+  HyperRouter router;
 };
 
 inline constexpr int kHyperConnectTokens = 2;
@@ -85,9 +101,10 @@ inline constexpr int kHyperConnectThreads = 288;  ///< eight warps for columns, 
 constexpr int hyper_connect_columns(std::int64_t hidden) {
   return static_cast<int>((hidden + 4 * kHyperConnectCtas - 1) / (4 * kHyperConnectCtas)) * 4;
 }
-/// fn, and the streams of the tokens, both in fp32.
-constexpr std::uint32_t hyper_connect_shared_bytes(std::int64_t hidden) {
-  return static_cast<std::uint32_t>(4 * (kHyperMixRows + kHyperConnectTokens) * kHyperStreams *
+/// fn, and the streams of the tokens, both in fp32. For one token of 4096 a projection's CTA fits
+/// beside it.
+constexpr std::uint32_t hyper_connect_shared_bytes(std::int64_t tokens, std::int64_t hidden) {
+  return static_cast<std::uint32_t>(4 * (kHyperMixRows + tokens) * kHyperStreams *
                                     hyper_connect_columns(hidden));
 }
 /// Entry hyper_connect: grid (kHyperConnectCtas), one cluster.

@@ -139,6 +139,11 @@ class KernelStep {
   /// `mix_before`: null: that of the last connection.
   void connect(Call& call, Connection kind, const HyperArrays& weights, const Bf16Array& norm,
                const float* mix_before = nullptr) const;
+  /// The same before experts: with the router in the launch, if it can.
+  void connect_experts(Call& call, std::int64_t layer) const;
+  bool connections_route(std::int64_t layer, const Call& call) const;
+  HyperConnectionArguments connection(const Call& call, const HyperArrays& weights,
+                                      const Bf16Array& norm, const float* mix_before) const;
   void attention(Call& call, std::int64_t layer) const;
   void store_rows(Call& call, std::int64_t layer) const;
   KvWriteArguments window_rows(const Call& call, std::int64_t layer) const;

@@ -41,7 +41,7 @@ void KernelStep::run(const StepContext& context, void* workspace) const {
       sub_layer_input(call, "attn", i);
     }
     attention(call, i);
-    connect(call, kOneResult, layer.hc_ffn, layer.ffn_norm);
+    connect_experts(call, i);
     if (call.tap() != nullptr) {
       streams(call, "streams_mid", i);
       sub_layer_input(call, "ffn", i);
@@ -78,7 +78,7 @@ void KernelStep::run_draft(const StepContext& context, void* workspace) const {
   draft_->h_proj.run(at.draft_streams.get(), at.streams.get(), workspace, context.stream);
   connect(call, kOneResult, draft.layer.hc_attn, draft.layer.attn_norm, at.draft_mix.get());
   attention(call, number);
-  connect(call, kOneResult, draft.layer.hc_ffn, draft.layer.ffn_norm);
+  connect_experts(call, number);
   experts(call, number);
   connect(call, draft.layer.shared ? kHeadTwoResults : kHeadOneResult, draft.hc_head, draft.norm);
 }
@@ -126,28 +126,53 @@ void KernelStep::lists(const Call& call) const {
   memory.hca_cache->list(list);
 }
 
+HyperConnectionArguments KernelStep::connection(const Call& call, const HyperArrays& weights,
+                                                const Bf16Array& norm,
+                                                const float* mix_before) const {
+  Activations& at = call.at();
+  return {.streams = at.streams.get(),
+          .merged = at.streams.get(),
+          .mix_before = mix_before == nullptr ? at.mix.get() : mix_before,
+          .result = at.result.get(),
+          .second_result = shared_result(call),
+          .mix_weight = weights.fn.get(),
+          .mix_bias = weights.base.get(),
+          .mix_scale = weights.scale.get(),
+          .norm_weight = norm.get(),
+          .mix = at.mix.get(),
+          .out = at.normed.get(),
+          .workspace = call.workspace,
+          .stream = call.stream()};
+}
+
 void KernelStep::connect(Call& call, Connection kind, const HyperArrays& weights,
                          const Bf16Array& norm, const float* mix_before) const {
-  Activations& at = call.at();
-  const HyperConnection& connection = connections_[kind];
-  const HyperConnectionArguments arguments = {
-      .streams = at.streams.get(),
-      .merged = at.streams.get(),
-      .mix_before = mix_before == nullptr ? at.mix.get() : mix_before,
-      .result = at.result.get(),
-      .second_result = shared_result(call),
-      .mix_weight = weights.fn.get(),
-      .mix_bias = weights.base.get(),
-      .mix_scale = weights.scale.get(),
-      .norm_weight = norm.get(),
-      .mix = at.mix.get(),
-      .out = at.normed.get(),
-      .workspace = call.workspace,
-      .stream = call.stream()};
+  const HyperConnectionArguments arguments = connection(call, weights, norm, mix_before);
   if (call.has_results_of_ranks)
-    connection.run(arguments, ranks_.sum->connection_ranks());
+    connections_[kind].run(arguments, ranks_.sum->connection_ranks());
   else
-    connection.run(arguments);
+    connections_[kind].run(arguments);
+  call.has_results_of_ranks = false;
+  call.mark("hyper-connection");
+}
+
+// Where experts are divided, the router's rows are those of all ranks.
+bool KernelStep::connections_route(std::int64_t i, const Call& call) const {
+  const LinearWeight* const router = call.arrays(i).router.single();
+  return !ranks_.divides_experts() && router != nullptr &&
+         connections_[kOneResult].routes(router->info());
+}
+
+void KernelStep::connect_experts(Call& call, std::int64_t i) const {
+  const LayerArrays& arrays = call.arrays(i);
+  if (!connections_route(i, call)) return connect(call, kOneResult, arrays.hc_ffn, arrays.ffn_norm);
+  std::optional<HyperConnectionRanks> ranks;
+  if (call.has_results_of_ranks) ranks = ranks_.sum->connection_ranks();
+  connections_[kOneResult].run(connection(call, arrays.hc_ffn, arrays.ffn_norm, nullptr),
+                               ranks ? &*ranks : nullptr,
+                               {.weight = arrays.router.single(),
+                                .logits = call.at().router_logits.get(),
+                                .logits_stride = arrays.router.width()});
   call.has_results_of_ranks = false;
   call.mark("hyper-connection");
 }
@@ -343,7 +368,8 @@ void KernelStep::experts(Call& call, std::int64_t i) const {
   gather_experts_input(call);
   call.mark("exchange");
   const std::uint16_t* const x = is_divided ? at.gathered.get() : at.normed.get();
-  layer.router.run(x, at.router_logits.get(), call.workspace, call.stream());
+  if (!connections_route(i, call))
+    layer.router.run(x, at.router_logits.get(), call.workspace, call.stream());
   call.mark("router");
   const MoeArguments arguments = {
       .x = x,

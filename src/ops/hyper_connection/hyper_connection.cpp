@@ -4,6 +4,8 @@
 #include "device/internal.h"
 #include "kernels/model/hyper_connection.h"
 #include "ops/hyper_connection/checks.h"
+#include "ops/linear/kernel.h"
+#include "ops/linear/weight.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/ceil_div.h"
 #include "ops/operator/operator.h"
@@ -86,7 +88,7 @@ device::LaunchConfig connect_launch(const HyperConnectionProblem& p) {
   return {.grid = {kernels::kHyperConnectCtas},
           .block = {kernels::kHyperConnectThreads},
           .cluster = {{kernels::kHyperConnectCtas}},
-          .dynamic_shared_bytes = kernels::hyper_connect_shared_bytes(p.hidden),
+          .dynamic_shared_bytes = kernels::hyper_connect_shared_bytes(p.tokens, p.hidden),
           .is_dependent_launch = true};
 }
 
@@ -163,7 +165,10 @@ struct HyperConnection::State : ops::LoadedPlan<HyperConnectionPlan> {
 
   kernels::HyperMergeParams merge_params(const HyperConnectionArguments& a) const;
   kernels::HyperPreParams pre_params(const HyperConnectionArguments& a) const;
-  void launch(const HyperConnectionArguments& a, const kernels::HyperPeers& peers) const;
+  kernels::HyperPeers peers_of(const HyperConnectionRanks& ranks) const;
+  kernels::HyperRouter router_of(const HyperConnectionRouter& router) const;
+  void launch(const HyperConnectionArguments& a, const kernels::HyperPeers& peers,
+              const kernels::HyperRouter& router = {}) const;
 };
 
 HyperConnection::HyperConnection(const Device& device, const HyperConnectionProblem& problem)
@@ -231,12 +236,13 @@ kernels::HyperPreParams HyperConnection::State::pre_params(
 }
 
 void HyperConnection::State::launch(const HyperConnectionArguments& a,
-                                    const kernels::HyperPeers& peers) const {
+                                    const kernels::HyperPeers& peers,
+                                    const kernels::HyperRouter& router) const {
   const HyperConnectionProblem& p = plan().problem;
   const device::Stream lent = stream(a.stream);
   const std::vector<Launch>& launches = plan().launches;
   if (is_one_launch(p)) {
-    const kernels::HyperConnectParams params = {merge_params(a), pre_params(a), peers};
+    const kernels::HyperConnectParams params = {merge_params(a), pre_params(a), peers, router};
     entries[0].launch(ops::dependent_launch(launches[0]), params, lent);
     return;
   }
@@ -256,16 +262,14 @@ bool HyperConnection::sums_ranks() const noexcept {
   return is_one_launch(p) && p.has_merge;
 }
 
-void HyperConnection::run(const HyperConnectionArguments& a,
-                          const HyperConnectionRanks& ranks) const {
+// Checked.
+kernels::HyperPeers HyperConnection::State::peers_of(const HyperConnectionRanks& ranks) const {
   const HyperConnectionProblem& p = plan().problem;
-  require(sums_ranks(), ErrorKind::kUnsupported,
+  require(is_one_launch(p) && p.has_merge, ErrorKind::kUnsupported,
           "{}: results of ranks are added up for at most {} tokens, merged and mixed in one launch "
           "(bf16 streams, hidden >= 2048); this is {} tokens of {}. Add them up before "
           "(PeerReduce), and call run() without ranks",
           kName, kernels::kHyperConnectTokens, p.tokens, p.hidden);
-  if (p.tokens == 0) return;
-  check(p, a);
   kChecks.range("ranks", ranks.ranks, 2, HyperConnectionRanks::kMost);
   kChecks.range("rank", ranks.rank, 0, ranks.ranks - 1);
   kernels::HyperPeers peers = {
@@ -274,7 +278,56 @@ void HyperConnection::run(const HyperConnectionArguments& a,
     peers.memory[r] = ranks.memory.at(static_cast<std::size_t>(r));
     kChecks.address("memory", peers.memory[r], ops::kRowAlignment);
   }
+  return peers;
+}
+
+void HyperConnection::run(const HyperConnectionArguments& a,
+                          const HyperConnectionRanks& ranks) const {
+  const HyperConnectionProblem& p = plan().problem;
+  const kernels::HyperPeers peers = state_->peers_of(ranks);
+  if (p.tokens == 0) return;
+  check(p, a);
   state_->launch(a, peers);
+}
+
+bool HyperConnection::routes(const LinearWeightInfo& weight) const noexcept {
+  const HyperConnectionProblem& p = plan().problem;
+  return is_one_launch(p) && kernels::is_router_width(p.hidden) &&
+         weight.format == NumberFormat::kBf16 && weight.activations == LinearActivations::kBf16 &&
+         weight.k == p.hidden && weight.groups == 1 &&
+         weight.n <= std::int64_t{kernels::kHyperRouterBricks} * kernels::kBrickRows &&
+         !ops::keeps_rows(state_->device().info(), weight);
+}
+
+// Checked.
+kernels::HyperRouter HyperConnection::State::router_of(const HyperConnectionRouter& r) const {
+  kChecks.address("logits", r.logits, ops::kWordAlignment);
+  const StateOf<LinearWeight>& weight = Internal::of(*r.weight);
+  const std::int64_t width = std::int64_t{weight.shape.bricks_rows()} * kernels::kBrickRows;
+  return {.weights = weight.pointer_to<std::uint8_t>(weight.bricks),
+          .logits = r.logits,
+          .logits_stride = kChecks.stride("logits_stride", r.logits_stride, width, 1),
+          .bricks = weight.shape.bricks_rows(),
+          .alpha = weight.alpha_bf16};
+}
+
+void HyperConnection::run(const HyperConnectionArguments& a, const HyperConnectionRanks* ranks,
+                          const HyperConnectionRouter& router) const {
+  const HyperConnectionProblem& p = plan().problem;
+  kChecks.check(router.weight != nullptr, "router.weight is null; expected that of the router");
+  const LinearWeightInfo& weight = router.weight->info();
+  require(
+      routes(weight), ErrorKind::kUnsupported,
+      "{}: a router is multiplied with for at most {} tokens of a hidden size that is a multiple "
+      "of 1024, by a packed bf16 weight of at most {} rows; this is {} tokens of {}, and a weight "
+      "{} x {} of {}. Multiply after it (Linear), and call run() without a router",
+      kName, kernels::kHyperConnectTokens, kernels::kHyperRouterBricks * kernels::kBrickRows,
+      p.tokens, p.hidden, weight.n, weight.k, to_string(weight.format));
+  const kernels::HyperPeers peers =
+      ranks == nullptr ? kernels::HyperPeers{} : state_->peers_of(*ranks);
+  if (p.tokens == 0) return;
+  check(p, a);
+  state_->launch(a, peers, state_->router_of(router));
 }
 
 Buffer HyperConnection::memory(const Device& device, int ranks, std::int64_t hidden) {

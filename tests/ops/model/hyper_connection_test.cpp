@@ -143,6 +143,11 @@ WantedMix wanted_mix(const HyperConnectionProblem& p, const HyperParams& params,
   return want;
 }
 
+// Hopper's kernels read packed bf16 weights, Blackwell's rows.
+bool keeps_packed(const Device& device) {
+  return device.compute_capability() < 100;
+}
+
 // Weights as in a trained model: some streams dominate, so that Sinkhorn has work to do.
 // In place: merged over the streams, mix over the one before.
 void check_step(const device::Device& device, const Device& handle, const HyperConnectionProblem& p,
@@ -265,6 +270,86 @@ TEST_P(HyperConnectionTest, OneLaunchForOneOrTwoTokens) {
   check_step(device(), handle(), {.tokens = 2, .hidden = 4096, .has_merge = true, .is_head = true});
   check_step(device(), handle(), {.tokens = 2, .hidden = 4176, .has_merge = true}, true);
   check_step(device(), handle(), {.tokens = 1, .hidden = 7168, .has_merge = true});
+}
+// The router's product of what is written, in the same launch.
+void check_router(const device::Device& device, const Device& handle,
+                  const HyperConnectionProblem& p, std::int64_t experts) {
+  SCOPED_TRACE(fmt::format("{} tokens of {}, {} experts", p.tokens, p.hidden, experts));
+  const std::int64_t n = p.tokens, h = p.hidden;
+  const auto [x, f, g, fn, base, scale, weight, mix_before] = draw_inputs(device, p);
+  const Numbers rows = {device, DType::kBF16, random_doubles(11, experts * h, -0.2, 0.2)};
+  const auto codes = kernels::encode_all<std::uint16_t>(kBf16, rows.values);
+  const LinearWeight router = LinearWeight::prepare(
+      handle, {.format = NumberFormat::kBf16,
+               .values = contiguous_view(codes.data(), DType::kBF16, {experts, h})});
+  const HyperConnection step(handle, p);
+  const std::int64_t stride = experts + 4;
+  Output<std::uint16_t> merged(device, static_cast<std::size_t>(n * 4 * h)),
+      out(device, static_cast<std::size_t>(n * h)), plain(device, static_cast<std::size_t>(n * h));
+  Output<float> mix(device, static_cast<std::size_t>(n * 24)),
+      logits(device, static_cast<std::size_t>((n - 1) * stride + experts));
+  const auto arguments = [&](Output<std::uint16_t>& to) -> HyperConnectionArguments {
+    return {.streams = x.pointer(),
+            .merged = merged.pointer(),
+            .mix_before = mix_before.floats(),
+            .result = f.pointer(),
+            .mix_weight = fn.floats(),
+            .mix_bias = base.floats(),
+            .mix_scale = scale.floats(),
+            .norm_weight = weight.pointer(),
+            .mix = mix.pointer(),
+            .out = to.pointer()};
+  };
+  const HyperConnectionRouter routed = {&router, logits.pointer(), stride};
+  if (!step.routes(router.info())) {
+    EXPECT_FALSE(keeps_packed(handle));
+    EXPECT_THROW(step.run(arguments(out), nullptr, routed), Error);
+    return;
+  }
+  EXPECT_TRUE(keeps_packed(handle));
+  step.run(arguments(plain));
+  step.run(arguments(out), nullptr, routed);
+  device.synchronize();
+  EXPECT_EQ(out.read(), plain.read());
+  const std::vector<double> in = read(out, n * h, DType::kBF16);
+  const std::vector<float> found = logits.read();
+  for (std::int64_t t = 0; t < n; ++t) {
+    for (std::int64_t e = 0; e < experts; ++e) {
+      double want = 0, sizes = 0;
+      for (std::int64_t c = 0; c < h; ++c) {
+        const double term = in[static_cast<std::size_t>(t * h + c)] *
+                            rows.values[static_cast<std::size_t>(e * h + c)];
+        want += term, sizes += std::abs(term);
+      }
+      // Terms are exact in fp32, and their sums rounded a few times for each part of the columns.
+      ASSERT_NEAR(found[static_cast<std::size_t>(t * stride + e)], want, 0x1p-20 * sizes)
+          << "token " << t << ", expert " << e;
+    }
+  }
+}
+
+TEST_P(HyperConnectionTest, RoutesInTheSameLaunch) {
+  for (const std::int64_t tokens : {1, 2})
+    check_router(device(), handle(), {.tokens = tokens, .hidden = 2048, .has_merge = true}, 48);
+  check_router(device(), handle(), {.tokens = 1, .hidden = 4096, .has_merge = true}, 384);
+}
+TEST_P(HyperConnectionTest, RoutesOnlyWhatItCan) {
+  const LinearWeightInfo router = {.format = NumberFormat::kBf16, .n = 64, .k = 2048};
+  const auto routes = [&](HyperConnectionProblem p, LinearWeightInfo weight) {
+    return HyperConnection(handle(), p).routes(weight);
+  };
+  const HyperConnectionProblem p = {.tokens = 2, .hidden = 2048};
+  EXPECT_EQ(routes(p, router), keeps_packed(handle()));
+  LinearWeightInfo other = router;
+  other.n = 400;
+  EXPECT_FALSE(routes(p, other));
+  other = router, other.k = 4096;
+  EXPECT_FALSE(routes(p, other));
+  other = router, other.format = NumberFormat::kFp8;
+  EXPECT_FALSE(routes(p, other));
+  EXPECT_FALSE(routes({.tokens = 3, .hidden = 2048}, router));
+  other = router, other.k = 2064;
+  EXPECT_FALSE(routes({.tokens = 2, .hidden = 2064}, other));
 }
 
 // Every rank in turn, alone: what others send lies in its memory before it asks for it, from ranks
