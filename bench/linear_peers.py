@@ -135,7 +135,7 @@ class Operator:
         self.name, self.source, self.weight_bytes, self.is_fp8 = name, source, weight_bytes, is_fp8
         self.call, self.exact, self.tolerance, self.idea, self.plan = call, exact, tolerance, idea, plan
         self.close = close or (lambda: None)
-        self.graph, self.calls, self.samples, self.error = None, 0, [], None
+        self.graph, self.calls, self.samples, self.mhz, self.error = None, 0, [], [], None
 
 
 def fp8_rows(torch, x):
@@ -289,14 +289,18 @@ def capture(torch, operator, num_weights, calls):
 
 def measure(torch, args, operators):
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    clocks = peer_run.SmClocks(torch)
     for sample in range(args.samples + 2):  # the first two warm up
         for operator in random.sample(operators, len(operators)):
             torch.cuda._sleep(200000)  # so that the graph is queued when its time begins
+            clocks.begin()
             begin.record()
             operator.graph.replay()
             end.record()
-            end.synchronize()
+            clocks.end()
+            torch.cuda.synchronize()
             if sample >= 2:
+                operator.mhz.append(clocks.mhz())
                 operator.samples.append(1e3 * begin.elapsed_time(end) / operator.calls)
 
 
@@ -377,7 +381,7 @@ def run_case(torch, args, package, plugin, prepared, weights, name, m):
         samples.append({"case": f"{name} m{m}", "inputs": "N(0,1)", "source": operator.source,
                         "kernel": operator.name, "idea": operator.idea, "plan": operator.plan,
                         "flops": 2 * m * n * k, "bytes": moved, "floor_us": floor,
-                        "samples_us": operator.samples, "error": operator.error,
+                        "samples_us": operator.samples, "samples_mhz": operator.mhz, "error": operator.error,
                         "calls_per_graph": operator.calls, "clocks_before": before, "clocks_after": after,
                         "problem": {"shape": name, "m": m, "n": n, "k": k}})
         mark = "" if operator.error["ok"] else " WRONG"

@@ -1,12 +1,14 @@
 """What bench/*_peers.py do alike: torch and our library on one GPU, the GPU's clocks, and the log of a run."""
 
 import argparse
+import ctypes
 import importlib
 import json
 import os
 import pathlib
 import random
 import shlex
+import statistics
 import subprocess
 import sys
 import time
@@ -72,6 +74,50 @@ def warm_up(torch, seconds=0.2):
         for _ in range(20):
             x @ x
         torch.cuda.synchronize()
+
+
+class SmClocks:
+    """The clock at which SMs run between two points of the current stream, counted by them: what drivers say is an
+    average that a short call does not change. None of it is within the time of events between the points."""
+    SLOTS = 1024  # more than any device has SMs
+
+    def __init__(self, torch):
+        self.torch, self.driver = torch, ctypes.CDLL("libcuda.so.1")
+        text = (ROOT / "src/verify/clock/sm_clocks.ptx.inc").read_text()
+        ptx = text[text.index('R"ptx(') + 6:text.index(')ptx"')].encode() + b"\0"
+        module, self.function = ctypes.c_void_p(), ctypes.c_void_p()
+        self._succeed("cuModuleLoadData", ctypes.byref(module), ptx)
+        self._succeed("cuModuleGetFunction", ctypes.byref(self.function), module, b"sm_clocks")
+        self.ctas = 4 * torch.cuda.get_device_properties(0).multi_processor_count
+        self.marks = torch.zeros(2, self.SLOTS, 2, dtype=torch.int64, device="cuda")
+
+    def _succeed(self, name, *arguments):
+        status = getattr(self.driver, name)(*arguments)
+        if status != 0:
+            raise RuntimeError(f"{name} for the clocks of SMs: CUDA error {status}")
+
+    def _mark(self, which):
+        out, slots = ctypes.c_void_p(self.marks[which].data_ptr()), ctypes.c_uint32(self.SLOTS)
+        arguments = (ctypes.c_void_p * 2)(ctypes.addressof(out), ctypes.addressof(slots))
+        stream = ctypes.c_void_p(self.torch.cuda.current_stream().cuda_stream)
+        self._succeed("cuLaunchKernel", self.function, self.ctas, 1, 1, 1, 1, 1, 0, stream, arguments, None)
+
+    def begin(self):
+        self.marks.zero_()
+        self._mark(0)
+
+    def end(self):
+        self._mark(1)
+
+    def mhz(self):
+        """The median of the SMs; call it when all is done."""
+        return median_mhz(*self.marks.tolist())
+
+
+def median_mhz(before, after):
+    """From [clock, nanoseconds] of each SM, zeros where nothing was written."""
+    rates = [1e3 * (b[0] - a[0]) / (b[1] - a[1]) for a, b in zip(before, after) if a[1] != 0 and b[1] > a[1]]
+    return statistics.median(rates) if rates else 0
 
 
 def measure(torch, calls, samples):

@@ -59,7 +59,7 @@ json decode_sample(const Device& device, const DecodeModel& model, const DecodeD
               {"flops", data.flops()},
               {"sets", operands.sets()},
               {"error", operands.check(1)}};
-  if (!device.is_simulated()) log["samples_us"] = operands.measure(decode, samples);
+  if (!device.is_simulated()) operands.measure(decode, samples).write(log);
   return log;
 }
 

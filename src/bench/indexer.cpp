@@ -77,10 +77,10 @@ class IndexRunner {
           },
           sweep_.samples);
     };
-    log["samples_us"] = step(IndexerStep::kLogits);
-    log["select_us"] = step(IndexerStep::kSelect);
-    log["call_us"] = call(true);
-    log["with_schedule_us"] = call(false);
+    step(IndexerStep::kLogits).write(log);
+    log["select_us"] = step(IndexerStep::kSelect).us;
+    log["call_us"] = call(true).us;
+    log["with_schedule_us"] = call(false).us;
   }
 
   static json describe(const IndexData& data) {

@@ -27,7 +27,7 @@ using nlohmann::json;
 struct LadderEntry {
   Attention attention;
   json log;
-  std::vector<double> samples_us;
+  ClockedTimes times;
   int wanted = 0;
 };
 
@@ -93,7 +93,7 @@ class LadderRunner {
     for (LadderEntry& entry : entries) check(entry, data, exact);
     if (!device_.is_simulated()) measure(entries);
     for (LadderEntry& entry : entries) {
-      if (!device_.is_simulated()) entry.log["samples_us"] = entry.samples_us;
+      if (!device_.is_simulated()) entry.times.write(entry.log);
       samples_.push_back(std::move(entry.log));
     }
   }
@@ -154,15 +154,14 @@ class LadderRunner {
     const json before = read_clocks(device_);
     for (LadderEntry& entry : entries) {
       bench_->prepare(entry.attention.plan());
-      bench_->time_cold_us(entry.attention);  // the first one pays for loading
+      bench_->time_cold(entry.attention);  // the first one pays for loading
     }
     for (int round = 0; round < plan_.samples; ++round) {
       std::vector<LadderEntry*> order;
       for (LadderEntry& entry : entries)
         if (round < entry.wanted) order.push_back(&entry);
       std::ranges::shuffle(order, random_);
-      for (LadderEntry* const entry : order)
-        entry->samples_us.push_back(bench_->time_cold_us(entry->attention));
+      for (LadderEntry* const entry : order) entry->times.add(bench_->time_cold(entry->attention));
     }
     const json after = read_clocks(device_);
     for (LadderEntry& entry : entries) {

@@ -104,7 +104,7 @@ AttentionPlan counted_plan(AttentionPlan plan, const AttentionData& data) {
 
 nlohmann::json measure(AttentionBench& bench, const Attention& attention, double flops, int runs) {
   std::vector<double> samples;
-  for (int i = 0; i < runs; ++i) samples.push_back(bench.time_cold_us(attention));
+  for (int i = 0; i < runs; ++i) samples.push_back(bench.time_cold(attention).us);
   nlohmann::json time = time_summary(samples);
   time["tflops"] = flops / time["median_us"].get<double>() * 1e-6;
   return time;

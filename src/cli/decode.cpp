@@ -80,7 +80,7 @@ void run_decode(const DecodeArgs& args, Context& context) {
     context.exit_status = report["error"]["ok"].get<bool>() ? 0 : 1;
   }
   if (!device.is_simulated() && args.runs > 0) {
-    report["time"] = time_summary(operands.measure(decode, args.runs));
+    report["time"] = time_summary(operands.measure(decode, args.runs).us);
     report["rate"] = {
         {"gbytes_per_s", data.bytes() * 1e-3 / report["time"]["median_us"].get<double>()}};
   }

@@ -96,11 +96,11 @@ nlohmann::json DecodeOperands::check(std::int64_t sequences) const {
   return difference.log();
 }
 
-std::vector<double> DecodeOperands::measure(const AttentionDecode& decode, int samples) const {
+ClockedTimes DecodeOperands::measure(const AttentionDecode& decode, int samples) const {
   const std::size_t calls = std::max<std::size_t>(sets(), 8);
-  return graph_times_us(device_, stream_,
-                        {.calls = static_cast<int>(calls), .samples = samples, .warm_us = kWarmUs},
-                        [&](int i) { run(decode, static_cast<std::size_t>(i) % sets()); });
+  return graph_times(device_, stream_,
+                     {.calls = static_cast<int>(calls), .samples = samples, .warm_us = kWarmUs},
+                     [&](int i) { run(decode, static_cast<std::size_t>(i) % sets()); });
 }
 
 }  // namespace tilewright::cli

@@ -4,6 +4,7 @@
 #include "tilewright/buffer.h"
 #include "tilewright/stream.h"
 
+#include "verify/clock/clocked_timer.h"
 #include "verify/decode_data.h"
 
 #include <memory>
@@ -25,8 +26,8 @@ class DecodeOperands {
 
   /// Some sequences of the last run against float64.
   nlohmann::json check(std::int64_t sequences) const;
-  /// Microseconds a call, of graphs of several calls that take the sets in turn.
-  std::vector<double> measure(const AttentionDecode& decode, int samples) const;
+  /// Of a call, in graphs of several calls that take the sets in turn.
+  ClockedTimes measure(const AttentionDecode& decode, int samples) const;
   std::size_t sets() const { return k_.size(); }
 
  private:

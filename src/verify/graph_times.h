@@ -2,10 +2,9 @@
 // out.
 #pragma once
 
-#include "tilewright/stream.h"
+#include "verify/clock/clocked_timer.h"
 
 #include <functional>
-#include <vector>
 
 namespace tilewright::cli {
 
@@ -17,9 +16,8 @@ struct GraphTiming {
   bool is_queued_behind_another = false;
 };
 
-/// Microseconds of a call, a sample each; `enqueue` puts call number i on the stream.
-std::vector<double> graph_times_us(const Device& device, const Stream& stream,
-                                   const GraphTiming& timing,
-                                   const std::function<void(int)>& enqueue);
+/// Times of a call, a sample each; `enqueue` puts call number i on the stream.
+ClockedTimes graph_times(const Device& device, const Stream& stream, const GraphTiming& timing,
+                         const std::function<void(int)>& enqueue);
 
 }  // namespace tilewright::cli

@@ -191,14 +191,14 @@ json IndexOperands::check_logits(const Buffer& logits, std::int64_t stride, std:
   return difference.log(fmt::format("float64 on the same codes, {} tokens", chosen.size()));
 }
 
-std::vector<double> IndexOperands::measure(const std::function<void(std::size_t)>& enqueue,
-                                           int samples) const {
+ClockedTimes IndexOperands::measure(const std::function<void(std::size_t)>& enqueue,
+                                    int samples) const {
   constexpr double kSampleUs = 3000;
   const double once = time_us([&] { enqueue(0); });
   const auto sets = static_cast<int>(tables());
   const int rounds = std::clamp(static_cast<int>(kSampleUs / std::max(once, 1.0)) / sets, 1, 4);
-  return graph_times_us(device_, stream_, {.calls = rounds * sets, .samples = samples},
-                        [&](int i) { enqueue(static_cast<std::size_t>(i % sets)); });
+  return graph_times(device_, stream_, {.calls = rounds * sets, .samples = samples},
+                     [&](int i) { enqueue(static_cast<std::size_t>(i % sets)); });
 }
 
 }  // namespace tilewright::cli

@@ -4,6 +4,7 @@
 #include "tilewright/buffer.h"
 #include "tilewright/stream.h"
 
+#include "verify/clock/clocked_timer.h"
 #include "verify/indexer_data.h"
 
 #include <functional>
@@ -35,8 +36,7 @@ class IndexOperands {
   /// Microseconds of what `work` enqueues.
   double time_us(const std::function<void()>& work) const { return timer_.time_us(stream_, work); }
   /// Of a graph of several calls that take the tables in turn, per call.
-  std::vector<double> measure(const std::function<void(std::size_t table)>& enqueue,
-                              int samples) const;
+  ClockedTimes measure(const std::function<void(std::size_t table)>& enqueue, int samples) const;
 
  private:
   std::vector<double> found_query(std::int64_t token) const;

@@ -80,12 +80,11 @@ nlohmann::json LinearBench::time_cold(const Linear& linear, int runs) {
   return time;
 }
 
-std::vector<double> LinearBench::time_rotating(std::span<const Linear> layers, int calls,
-                                               int samples) {
+ClockedTimes LinearBench::time_rotating(std::span<const Linear> layers, int calls, int samples) {
   // A graph before each, so that the next is queued when its time begins.
-  return graph_times_us(
-      device_, stream_, {.calls = calls, .samples = samples, .is_queued_behind_another = true},
-      [&](int i) { enqueue(layers[static_cast<std::size_t>(i) % layers.size()]); });
+  return graph_times(device_, stream_,
+                     {.calls = calls, .samples = samples, .is_queued_behind_another = true},
+                     [&](int i) { enqueue(layers[static_cast<std::size_t>(i) % layers.size()]); });
 }
 
 }  // namespace tilewright::cli

@@ -5,6 +5,8 @@
 #include "tilewright/linear.h"
 #include "tilewright/stream.h"
 
+#include "verify/clock/clocked_timer.h"
+
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
@@ -26,9 +28,9 @@ class LinearBench {
   /// Times of single runs, each with a cold cache, as a JSON object with the floor.
   nlohmann::json time_cold(const Linear& linear, int runs);
 
-  /// One CUDA graph that runs all of them, `calls` launches in turn, `samples` times: microseconds
-  /// of one call. Cold if their weights together exceed the cache.
-  std::vector<double> time_rotating(std::span<const Linear> layers, int calls, int samples);
+  /// One CUDA graph that runs all of them, `calls` launches in turn, `samples` times: the time of
+  /// one call. Cold if their weights together exceed the cache.
+  ClockedTimes time_rotating(std::span<const Linear> layers, int calls, int samples);
 
  private:
   const Device& device_;

@@ -96,14 +96,14 @@ json SparseOperands::check(std::int64_t queries, std::size_t set) const {
   return difference.log(fmt::format("float64 on dequantised rows, {} queries", count));
 }
 
-void SparseOperands::measure(const std::function<void(std::size_t)>& enqueue, int samples,
-                             json& log, const char* key) const {
+ClockedTimes SparseOperands::measure(const std::function<void(std::size_t)>& enqueue, int samples,
+                                     json& log) const {
   const double once = time_us([&] { enqueue(0); });
   const auto sets = static_cast<int>(sets_);
   const int rounds = std::clamp(static_cast<int>(3000 / std::max(once, 1.0)) / sets, 1, 4);
   log["runs_per_sample"] = rounds * sets;
-  log[key] = graph_times_us(device_, stream_, {.calls = rounds * sets, .samples = samples},
-                            [&](int i) { enqueue(static_cast<std::size_t>(i % sets)); });
+  return graph_times(device_, stream_, {.calls = rounds * sets, .samples = samples},
+                     [&](int i) { enqueue(static_cast<std::size_t>(i % sets)); });
 }
 
 namespace {
@@ -204,7 +204,7 @@ json FlashMlaPeer::run(const Device& device, const SparseData& given, int sample
     run(0);
     operands.stream().synchronize();
     log["error"] = operands.check(4, 0);
-    operands.measure(run, samples, log, "samples_us");
+    operands.measure(run, samples, log).write(log);
     return log;
   }
   const auto decode = reinterpret_cast<PeerDecode>(decode_);
@@ -215,7 +215,7 @@ json FlashMlaPeer::run(const Device& device, const SparseData& given, int sample
   run(kMakeSchedule | kAttend, 0);
   operands.stream().synchronize();
   log["error"] = operands.check(4, 0);
-  operands.measure([&](std::size_t set) { run(kAttend, set); }, samples, log, "samples_us");
+  operands.measure([&](std::size_t set) { run(kAttend, set); }, samples, log).write(log);
   return log;
 }
 

@@ -4,6 +4,7 @@
 #include "tilewright/buffer.h"
 #include "tilewright/stream.h"
 
+#include "verify/clock/clocked_timer.h"
 #include "verify/sparse_data.h"
 
 #include <functional>
@@ -32,9 +33,9 @@ class SparseOperands {
 
   /// Microseconds of what `work` enqueues.
   double time_us(const std::function<void()>& work) const { return timer_.time_us(stream_, work); }
-  /// Adds samples_us: of a graph of several calls that take the sets in turn, per call.
-  void measure(const std::function<void(std::size_t set)>& enqueue, int samples,
-               nlohmann::json& log, const char* key) const;
+  /// Of a graph of several calls that take the sets in turn, per call. Adds runs_per_sample.
+  ClockedTimes measure(const std::function<void(std::size_t set)>& enqueue, int samples,
+                       nlohmann::json& log) const;
 
  private:
   struct List {

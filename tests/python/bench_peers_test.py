@@ -32,6 +32,13 @@ def normal(*shape, seed=0):
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).bfloat16()
 
 
+def test_the_clock_is_the_median_of_sms_that_have_both_marks():
+    before = [[1000, 10], [2000, 20], [0, 0], [50, 30]]
+    after = [[2700, 1010], [3800, 1020], [9000, 99], [1800, 1030]]
+    assert peer_run.median_mhz(before, after) == 1750  # of 1700, 1800 and 1750
+    assert peer_run.median_mhz([[0, 0]], [[5, 5]]) == 0
+
+
 def test_decode_over_caches_and_pages():
     q, k, v = normal(2, 1, 4, 64), normal(2, 48, 2, 64, seed=1), normal(2, 48, 2, 64, seed=2)
     expected = reference.decode(q, k, v, torch.tensor([48, 48]))[0].transpose(1, 2)

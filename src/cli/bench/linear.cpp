@@ -153,7 +153,7 @@ class Sweep {
     log["clocks_before"] = read_clocks(device_);
     const int calls = std::max(plan.problem.m > 512 ? args_.calls / 4 : args_.calls,
                                static_cast<int>(layers.size()));
-    log["samples_us"] = bench.time_rotating(layers, calls, args_.samples);
+    bench.time_rotating(layers, calls, args_.samples).write(log);
     log["clocks_after"] = read_clocks(device_);
   }
 

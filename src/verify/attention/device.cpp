@@ -77,18 +77,18 @@ std::size_t AttentionBench::flush_bytes() const {
   return std::max(kLeast, 4 * device_.l2_bytes());
 }
 
-double AttentionBench::time_cold(const std::function<void()>& enqueue) {
+ClockedTime AttentionBench::time_cold(const std::function<void()>& enqueue) {
   reserve(device_, flush_, flush_bytes());
   flush_->fill(std::byte{1}, stream_);
-  return timer_.time_us(stream_, enqueue);
+  return timer_.time(stream_, enqueue);
 }
 
-double AttentionBench::time_cold_us(const Attention& attention) {
+ClockedTime AttentionBench::time_cold(const Attention& attention) {
   return time_cold([&] { enqueue(attention); });
 }
 
 double AttentionBench::time_cold_rounding_us() {
-  return time_cold([&] { rounded_->enqueue(arguments()); });
+  return time_cold([&] { rounded_->enqueue(arguments()); }).us;
 }
 
 std::vector<std::uint16_t> AttentionBench::read_out(const AttentionProblem& p) const {

@@ -7,6 +7,7 @@
 
 #include "verify/attention/data.h"
 #include "verify/attention/fp8.h"
+#include "verify/clock/clocked_timer.h"
 
 #include <memory>
 #include <optional>
@@ -27,8 +28,8 @@ class AttentionBench {
   void enqueue(const Attention& attention);
   void synchronize() const { stream_.synchronize(); }
 
-  /// One run with a cold cache, in microseconds by events around the launches.
-  double time_cold_us(const Attention& attention);
+  /// One run with a cold cache, by events around the launches.
+  ClockedTime time_cold(const Attention& attention);
   /// The same of round_operands().
   double time_cold_rounding_us();
   /// Bytes that are written before a timed run to empty the L2 cache.
@@ -39,11 +40,11 @@ class AttentionBench {
 
  private:
   AttentionArguments arguments() const;
-  double time_cold(const std::function<void()>& enqueue);
+  ClockedTime time_cold(const std::function<void()>& enqueue);
 
   const Device& device_;
   Stream stream_;
-  StreamTimer timer_;
+  ClockedTimer timer_;
   Buffer q_, k_, v_, sink_, cu_q_, cu_kv_;
   std::unique_ptr<Fp8Operands> rounded_;
   std::unique_ptr<Buffer> out_, lse_, workspace_, flush_;
