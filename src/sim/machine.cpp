@@ -109,6 +109,17 @@ void check_block(const Launch& launch, const LaunchBounds& bounds) {
 
 /// Clusters of a launch that are written down for a prediction, if all run.
 constexpr std::uint64_t kMostTraced = 16;
+/// Of a sample that had little to do: clusters, and warp instructions for each of those wanted
+constexpr std::uint64_t kMostSampled = 4096;
+constexpr std::uint64_t kLittleWork = 100'000;
+
+/// `sample`: of its options
+MoreOfSample more_of(const Grid& grid, std::uint32_t sample) {
+  if (grid.sample.empty()) return {};
+  const std::uint64_t all = grid.launch->grid.count() / grid.launch->cluster.count();
+  return {more_clusters(all, grid.sample.size(), std::min(all, kMostSampled)),
+          kLittleWork * sample};
+}
 
 /// The kernel of a launch that it can run.
 const KernelCode& find_code(const Launch& launch, const DeviceModel& model) {
@@ -404,9 +415,9 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   if (state_->options.has_time) {
     state_->sample(grid);
     const std::uint64_t all = launch.grid.count() / launch.cluster.count();
-    observers.add(
-        &tracer.emplace(code, state_->memory,
-                        grid.sample.empty() ? sample_clusters(all, kMostTraced) : grid.sample));
+    observers.add(&tracer.emplace(
+        code, state_->memory, grid.sample.empty() ? sample_clusters(all, kMostTraced) : grid.sample,
+        more_of(grid, state_->options.time_sample)));
   }
   grid.observer = observers.get();
   const double begin = processor_seconds();

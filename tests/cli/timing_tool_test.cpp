@@ -94,6 +94,27 @@ TEST(TimingPointsTest, TakesCallsInGraphsAtTheHighestClock) {
   EXPECT_EQ(points[0].clock_mhz, 1980);
 }
 
+TEST(TimingPointsTest, TakesTheClockThatSmsCounted) {
+  const json row = {{"source", "tilewright"},
+                    {"kernel", "r16"},
+                    {"samples_us", {9, 7, 8}},
+                    {"samples_mhz", {1700, 1720, 1790}},
+                    {"problem",
+                     {{"batch", 8},
+                      {"head_dim", 128},
+                      {"heads", 32},
+                      {"kv_heads", 4},
+                      {"keys", 1024},
+                      {"page", 0},
+                      {"kv", "BF16"},
+                      {"q_len", 1}}}};
+  const json log = {{"kind", "decode"}, {"tool", "tilewright bench decode"}, {"samples", {row}}};
+  const std::vector<TimingPoint> points = timing_points(log, {});
+  ASSERT_EQ(points.size(), 1);
+  EXPECT_EQ(points[0].clock_mhz, 1720);
+  EXPECT_TRUE(points[0].is_clock_counted);
+}
+
 TEST(TimingPointsTest, RefusesOtherLogs) {
   EXPECT_THROW(timing_points({{"kind", "decode"}, {"tool", "bench/decode_peers.py"}}, {}), Error);
   EXPECT_THROW(timing_points(json::array(), {}), Error);
@@ -102,8 +123,8 @@ TEST(TimingPointsTest, RefusesOtherLogs) {
 constexpr const char* kLadderLog =
     TILEWRIGHT_SOURCE_DIR "/bench/results/2026-11-23-attention-ladder-all-lengths.json";
 
-// Two bars of the picture in docs/12-predicted-times.md, -10 % and -19 %: the mean of both with a
-// margin of three percent points, and their order.
+// Two bars of the picture in docs/12-predicted-times.md, 0 % and -3 %: the mean of both with a
+// margin of five percent points, and their order.
 TEST(TimingToolTest, PredictsAttentionAsWellAsThePageSays) {
   const Outcome outcome = run_tool(std::string("--json bench timing ") + kLadderLog +
                                    " --kernels k5,k6 --lengths 512 --head-dims 128 --mask full "
@@ -111,11 +132,11 @@ TEST(TimingToolTest, PredictsAttentionAsWellAsThePageSays) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const json summary = outcome.parsed()["summary"];
   EXPECT_EQ(summary["points"], 2);
-  EXPECT_LT(summary["mean_absolute_error"].get<double>(), 0.17);
+  EXPECT_LT(summary["mean_absolute_error"].get<double>(), 0.07);
   EXPECT_EQ(summary["pairs_in_order"], 1);
 }
 
-// A row of a log that no constant was looked up for: -9 % when this was written, +-15 points.
+// A row of a log that no constant was looked up for: +5 % when this was written.
 TEST(TimingToolTest, PredictsALinearLayer) {
   const Outcome outcome =
       run_tool("--json bench timing " TILEWRIGHT_SOURCE_DIR
@@ -123,7 +144,7 @@ TEST(TimingToolTest, PredictsALinearLayer) {
                " --kernels w4a16:wide_bf16_t128_s2 --rows 64 --features 4096 --sample 2");
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.parsed()["summary"]["points"], 1);
-  EXPECT_LT(outcome.parsed()["summary"]["mean_absolute_error"].get<double>(), 0.15);
+  EXPECT_LT(outcome.parsed()["summary"]["mean_absolute_error"].get<double>(), 0.12);
 }
 
 // Calls that stand in a graph: 5.1 us for 5.1, most of them launches. With launches from the host

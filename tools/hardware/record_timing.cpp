@@ -40,6 +40,8 @@ const char* name_of(Reading reading) {
       return "clocks between CTAs";
     case Reading::kMicroseconds:
       return "microseconds";
+    case Reading::kClock:
+      return "MHz, microseconds";
   }
   return "";
 }
@@ -55,6 +57,8 @@ Json describe(const TimingCase& timing) {
   if (timing.shared_bytes != 0) out["shared_bytes"] = timing.shared_bytes;
   if (timing.stride != 0) out["stride"] = timing.stride;
   if (timing.count != 0) out["count"] = timing.count;
+  if (timing.reading == Reading::kClock) out["memory_bytes"] = timing.memory_bytes;
+  if (timing.has_zeros) out["zeros"] = true;
   return out;
 }
 

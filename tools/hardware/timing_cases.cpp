@@ -29,6 +29,7 @@ class Table {
     memory();
     atomics();
     launches();
+    power();
     return std::move(cases_);
   }
 
@@ -321,6 +322,70 @@ class Table {
     clock.reading = Reading::kMicroseconds;
     clock.launches = 5;
     clock.operations = clock.count;
+  }
+
+  TimingCase& add_power(const std::string& what, const std::string& kernel, std::uint32_t threads,
+                        std::uint32_t rounds, std::uint32_t sleep_ns = 0) {
+    TimingCase& added =
+        add(fmt::format("power: {}, {} rounds{}", what, rounds,
+                        sleep_ns == 0 ? "" : fmt::format(", {} ns of sleep between", sleep_ns)),
+            kernel);
+    added.blocks = kSms;
+    added.threads = threads;
+    added.shared_bytes = kTimingSharedBytes;
+    added.iterations = 1;
+    added.count = rounds;
+    added.stride = sleep_ns;
+    added.reading = Reading::kClock;
+    added.launches = 5;
+    added.operations = rounds;
+    return added;
+  }
+
+  // The clock under load. A round of eight products of two warpgroups takes 1024 clocks, one of 256
+  // steps of 16 warps 1024 or a multiple.
+  void power() {
+    add_power("sleep", "power_sleep", 128, 1000, 1000);
+    for (const char* form : {"ss", "rs", "fp8"}) {
+      const std::string kernel = fmt::format("power_products_{}", form);
+      for (const std::uint32_t rounds : {200U, 2000U, 40000U}) {
+        add_power(kernel, kernel, 256, rounds);
+      }
+      for (const std::uint32_t sleep : {100U, 300U, 1000U, 3000U, 10'000U, 40'000U}) {
+        add_power(kernel, kernel, 256, 2000, sleep);
+      }
+      add_power(kernel + " of zeros", kernel, 256, 2000).has_zeros = true;
+    }
+    for (const char* step : {"ffma", "fmin_fmax", "ex2", "lop3"}) {
+      const std::string kernel = fmt::format("power_{}", step);
+      for (const std::uint32_t rounds : {200U, 2000U, 20000U}) {
+        add_power(kernel, kernel, 512, rounds);
+      }
+      add_power(kernel, kernel, 512, 2000, 1000);
+    }
+    for (const char* step : {"ffma", "ex2", "fmin_fmax"}) {
+      const std::string kernel = fmt::format("power_both_{}", step);
+      for (const std::uint32_t rounds : {200U, 2000U}) add_power(kernel, kernel, 384, rounds);
+    }
+    for (const std::uint32_t rounds : {200U, 2000U}) {
+      add_power("power_shared", "power_shared", 512, rounds);
+    }
+    for (const std::uint64_t mib : {16U, 1024U}) {
+      add_memory_power("drawn words", "power_fill", mib, 1);
+      for (const std::uint32_t rounds : {100U, 1000U, 4000U}) {
+        add_memory_power("reads", "power_memory", mib, rounds);
+      }
+    }
+    add_memory_power("zeros", "power_fill", 1024, 1).has_zeros = true;
+    add_memory_power("reads of zeros", "power_memory", 1024, 1000).has_zeros = true;
+  }
+
+  TimingCase& add_memory_power(const char* what, const std::string& kernel, std::uint64_t mib,
+                               std::uint32_t rounds) {
+    TimingCase& added = add_power(fmt::format("{}, {} MiB", what, mib), kernel, 1024, rounds);
+    added.shared_bytes = 0;
+    added.memory_bytes = mib * kMiB;
+    return added;
   }
 
   std::vector<TimingCase> cases_;

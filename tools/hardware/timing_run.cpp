@@ -40,7 +40,8 @@ T* pointer(const Buffer& buffer) {
 }
 
 std::uint32_t num_marks(const TimingCase& timing) {
-  return timing.reading == Reading::kGaps ? 3 : timing.num_marks;
+  if (timing.reading == Reading::kGaps) return 3;
+  return timing.reading == Reading::kClock ? 4 : timing.num_marks;
 }
 
 /// What the words of a launch say.
@@ -63,6 +64,9 @@ class Reader {
           break;
         case Reading::kMarks:
           to.values.push_back(marks(i));
+          break;
+        case Reading::kClock:
+          to.values.push_back(clock());
           break;
         case Reading::kGaps:
         case Reading::kMicroseconds:
@@ -109,6 +113,16 @@ class Reader {
       out.push_back(word(0, iteration, 0, mark) - word(0, iteration, 0, 0));
     }
     return out;
+  }
+  std::vector<double> clock() const {
+    double mhz = 0, us = 0;
+    for (std::uint32_t block = 0; block < timing_.blocks; ++block) {
+      const auto mark = [&](std::uint32_t number) { return word(block, 0, 0, number); };
+      const double ns = mark(3) - mark(1);
+      mhz += 1e3 * (mark(2) - mark(0)) / ns / timing_.blocks;
+      us += 1e-3 * ns / timing_.blocks;
+    }
+    return {mhz, us};
   }
   void read_gaps(TimingSamples& to) const {
     struct Cta {
@@ -166,7 +180,7 @@ struct TimingRunner::State {
     params.iterations = timing.iterations;
     params.stride = timing.stride;
     params.count = timing.count;
-    params.word = kWord;
+    params.word = timing.has_zeros ? 0 : kWord;
     params.never = kNever;
     if (timing.kernel.starts_with("copy_")) set_tensor_map(params, timing);
     return params;

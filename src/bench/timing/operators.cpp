@@ -8,11 +8,13 @@
 #include "tilewright/stream.h"
 
 #include "base/error.h"
+#include "verify/attention/data.h"
 #include "verify/decode_device.h"
 #include "verify/device_facts.h"
 #include "verify/indexer_device.h"
 #include "verify/sparse_device.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -37,8 +39,8 @@ AttentionProblem attention_problem(const TimingPoint& point) {
   return p;
 }
 
-std::size_t bytes_of(const AttentionProblem& p, std::int64_t rows, std::int64_t heads) {
-  return static_cast<std::size_t>(2 * p.batch * rows * heads * p.head_dim);
+std::int64_t count_of(const AttentionProblem& p, std::int64_t rows, std::int64_t heads) {
+  return p.batch * rows * heads * p.head_dim;
 }
 
 json predicted_by(const Device& device, const std::string& kernel) {
@@ -58,14 +60,23 @@ json predict_in_graph(const Device& device, const Stream& stream, const TimingPo
   return predicted_by(device, point.kernel);
 }
 
-/// What a launch takes does not depend on the numbers: operands are whatever memory holds.
+/// Normal numbers of bf16 or f16, a million of them again and again. Of operands that are all alike
+/// kernels would find nothing to rescale, and be too fast.
+Buffer drawn(const Device& device, std::int64_t count, DType dtype) {
+  constexpr std::int64_t kDrawn = 1 << 20;
+  const std::vector<std::uint16_t> codes = draw_normal(std::min(count, kDrawn), 1, dtype);
+  std::vector<std::uint16_t> all(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = codes[i % codes.size()];
+  return Buffer::from(device, all);
+}
+
 json predict_attention(const Device& device, const TimingPoint& point) {
   const Attention attention(device, attention_problem(point));
   const AttentionProblem& p = attention.plan().problem;
-  const Buffer q(device, bytes_of(p, p.q_len, p.heads));
-  const Buffer k(device, bytes_of(p, p.kv_len, p.kv_heads));
-  const Buffer v(device, bytes_of(p, p.kv_len, p.kv_heads));
-  const Buffer out(device, bytes_of(p, p.q_len, p.heads));
+  const Buffer q = drawn(device, count_of(p, p.q_len, p.heads), p.dtype);
+  const Buffer k = drawn(device, count_of(p, p.kv_len, p.kv_heads), p.dtype);
+  const Buffer v = drawn(device, count_of(p, p.kv_len, p.kv_heads), p.dtype);
+  const Buffer out(device, 2 * static_cast<std::size_t>(count_of(p, p.q_len, p.heads)));
   const Buffer workspace(device, attention.plan().workspace_bytes);
   const Stream stream(device);
   take_counts(device);
@@ -91,8 +102,9 @@ LinearKind linear_kind(const std::string& name) {
           name.ends_with("a16") ? LinearActivations::kBf16 : LinearActivations::kFp8};
 }
 
-LinearWeight zero_weight(const Device& device, const LinearKind& kind, std::int64_t n,
-                         std::int64_t k) {
+/// Codes of zero, but scales that differ: where one block's is the next one's, nothing is rescaled.
+LinearWeight sample_weight(const Device& device, const LinearKind& kind, std::int64_t n,
+                           std::int64_t k) {
   LinearWeightSource source;
   source.format = kind.format;
   const bool is_fp4 = kind.format == NumberFormat::kNvfp4;
@@ -100,8 +112,10 @@ LinearWeight zero_weight(const Device& device, const LinearKind& kind, std::int6
   const std::vector<std::byte> values(static_cast<std::size_t>(is_fp4    ? n * k / 2
                                                                : is_bf16 ? 2 * n * k
                                                                          : n * k));
-  const std::vector<float> block_scales(
-      static_cast<std::size_t>((n + 127) / 128 * ((k + 127) / 128)), 1.0F);
+  std::vector<float> block_scales(static_cast<std::size_t>((n + 127) / 128 * ((k + 127) / 128)));
+  for (std::size_t i = 0; i < block_scales.size(); ++i) {
+    block_scales[i] = 1.0F + static_cast<float>(i % 61) / 64;
+  }
   const std::vector<std::byte> group_scales(static_cast<std::size_t>(n * k / 16));
   if (is_fp4) {
     source.values = contiguous_view(values.data(), DType::kU8, {n, k / 2});
@@ -121,12 +135,13 @@ json predict_linear(const Device& device, const TimingPoint& point) {
   const std::size_t colon = point.kernel.find(':');
   const json& from = point.problem;
   const std::int64_t m = from["m"], n = from["n"], k = from["k"];
-  const LinearWeight weight = zero_weight(device, linear_kind(point.kernel.substr(0, colon)), n, k);
+  const LinearWeight weight =
+      sample_weight(device, linear_kind(point.kernel.substr(0, colon)), n, k);
   LinearProblem problem;
   problem.m = m;
   problem.kernel = point.kernel.substr(colon + 1);
   const Linear linear(weight, problem);
-  const Buffer x(device, static_cast<std::size_t>(2 * m * k));
+  const Buffer x = drawn(device, m * k, DType::kBF16);
   const Buffer out(device, static_cast<std::size_t>(2 * m * n));
   const Buffer workspace(device, linear.plan().workspace_bytes);
   const Stream stream(device);

@@ -182,21 +182,40 @@ std::vector<TimingPoint> timing_points(const json& log, const TimingChoice& choi
   std::vector<TimingPoint> points;
   for (const json& row : log["samples"]) {
     if (!row.contains("samples_us") || row.value("source", "") != "tilewright") continue;
-    const json& clocks = row.contains("clocks_after") ? row["clocks_after"] : log["clocks_after"];
-    if (!clocks.is_object()) continue;
-    TimingPoint point{
-        .shape = row.value("case", row.value("shape", "")),
-        .kernel = row["kernel"],
-        .format = row.value("format", ""),
-        .timed = kind.timed,
-        .problem = row["problem"],
-        .measured_us = median(row["samples_us"].get<std::vector<double>>()),
-        .clock_mhz = kind.has_row_clocks ? clocks["sm_mhz"].get<double>() : kClockMhz};
+    const json clocks = row.value("clocks_after", log.value("clocks_after", json()));
+    const bool is_counted = row.contains("samples_mhz");
+    if (!is_counted && !clocks.is_object()) continue;
+    TimingPoint point{.shape = row.value("case", row.value("shape", "")),
+                      .kernel = row["kernel"],
+                      .format = row.value("format", ""),
+                      .timed = kind.timed,
+                      .problem = row["problem"],
+                      .measured_us = median(row["samples_us"].get<std::vector<double>>()),
+                      .clock_mhz = is_counted
+                                       ? median(row["samples_mhz"].get<std::vector<double>>())
+                                   : kind.has_row_clocks ? clocks["sm_mhz"].get<double>()
+                                                         : kClockMhz,
+                      .is_clock_counted = is_counted};
     if (point.measured_us <= choice.most_us && kind.is_chosen(point, choice)) {
       points.push_back(std::move(point));
     }
   }
   return points;
+}
+
+/// What was predicted beside what was measured: microseconds, and where the SMs counted them,
+/// clocks.
+void compare(const TimingPoint& point, const json& predicted, json& row) {
+  const double us = predicted["us"], clocks = predicted["clocks"], mhz = clocks / us;
+  row["predicted_us"] = us, row["predicted_mhz"] = mhz;
+  row["measured_us"] = point.measured_us;
+  if (point.is_clock_counted) {
+    row["measured_mhz"] = point.clock_mhz;
+    row["clocks_error"] = clocks / (point.measured_us * point.clock_mhz) - 1;
+  } else if (point.clock_mhz < mhz) {  // the limit of power, which is not predicted
+    row["measured_us"] = point.measured_us * point.clock_mhz / mhz;
+  }
+  row["error"] = us / row["measured_us"].get<double>() - 1;
 }
 
 json run_timing(const std::vector<TimingPoint>& points, const TimingChoice& choice) {
@@ -212,11 +231,11 @@ json run_timing(const std::vector<TimingPoint>& points, const TimingChoice& choi
       if (predicted.contains("problem")) {
         row["problem"] = predicted["problem"];
       } else {
-        row["predicted_us"] = predicted["us"];
-        // As long at the clock of the simulated device: what counts is the number of clocks.
-        row["measured_us"] = point.measured_us * point.clock_mhz / kClockMhz;
-        row["error"] = row["predicted_us"].get<double>() / row["measured_us"].get<double>() - 1;
-        row["ctas"] = predicted["ctas"], row["ctas_traced"] = predicted["ctas_traced"];
+        compare(point, predicted, row);
+        for (const char* const key :
+             {"ctas", "ctas_traced", "launches", "launch_us", "busy_us", "wait_us"}) {
+          row[key] = predicted[key];
+        }
       }
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kUnsupported) throw;
@@ -232,7 +251,7 @@ json run_timing(const std::vector<TimingPoint>& points, const TimingChoice& choi
 }
 
 json timing_summary(const json& points) {
-  std::vector<double> errors;
+  std::vector<double> errors, clocks_errors;
   std::map<std::string, std::vector<Pair>> shapes;
   double bias = 0, worst = 0;
   for (const json& point : points) {
@@ -240,6 +259,9 @@ json timing_summary(const json& points) {
     const Pair pair{point["predicted_us"], point["measured_us"]};
     const double error = pair.predicted / pair.measured - 1;
     errors.push_back(std::abs(error));
+    if (point.contains("clocks_error")) {
+      clocks_errors.push_back(std::abs(point["clocks_error"].get<double>()));
+    }
     bias += error;
     if (std::abs(error) > std::abs(worst)) worst = error;
     shapes[point["shape"]].push_back(pair);
@@ -253,19 +275,21 @@ json timing_summary(const json& points) {
     regrets.push_back(regret(pairs));
     order.add(pairs);
   }
-  return {{"points", errors.size()},
-          {"mean_absolute_error", mean(errors)},
-          {"median_absolute_error", median(errors)},
-          {"worst_error", worst},
-          {"bias", bias / static_cast<double>(errors.size())},
-          {"rank_correlation", mean(correlations)},
-          {"pairs", order.all},
-          {"pairs_in_order", order.right},
-          {"regret", mean(regrets)}};
+  json summary = {{"points", errors.size()},
+                  {"mean_absolute_error", mean(errors)},
+                  {"median_absolute_error", median(errors)},
+                  {"worst_error", worst},
+                  {"bias", bias / static_cast<double>(errors.size())},
+                  {"rank_correlation", mean(correlations)},
+                  {"pairs", order.all},
+                  {"pairs_in_order", order.right},
+                  {"regret", mean(regrets)}};
+  if (!clocks_errors.empty()) summary["mean_absolute_error_of_clocks"] = mean(clocks_errors);
+  return summary;
 }
 
 std::string timing_table(const json& result, const Style& style) {
-  Table table({"shape", "kernel", "predicted us", "measured us", "error"});
+  Table table({"shape", "kernel", "predicted us", "measured us", "error", "of clocks"});
   std::string problems;
   for (const json& point : result["points"]) {
     if (point.contains("problem")) {
@@ -277,18 +301,23 @@ std::string timing_table(const json& result, const Style& style) {
     table.add({point["shape"], point["kernel"],
                fmt::format("{:.1f}", point["predicted_us"].get<double>()),
                fmt::format("{:.1f}", point["measured_us"].get<double>()),
-               percent(point["error"].get<double>())});
+               percent(point["error"].get<double>()),
+               point.contains("clocks_error") ? percent(point["clocks_error"].get<double>()) : ""});
   }
   const json& summary = result["summary"];
   std::string out = table.text(style) + problems;
   if (summary["points"] == 0) return out + "no point has a prediction\n";
   return out +
          fmt::format(
-             "\n{} points: mean error {:.1f} %, median {:.1f} %, worst {}, bias {}\n"
+             "\n{} points: mean error {:.1f} %{}, median {:.1f} %, worst {}, bias {}\n"
              "kernels at a shape: rank correlation {:.3f}; of {} pairs more than 3 % apart {} "
              "in the right order;\nthe one predicted to be fastest takes {:.1f} % longer than "
              "the fastest\n",
              summary["points"].get<int>(), 100 * summary["mean_absolute_error"].get<double>(),
+             summary.contains("mean_absolute_error_of_clocks")
+                 ? fmt::format(" ({:.1f} % of clocks)",
+                               100 * summary["mean_absolute_error_of_clocks"].get<double>())
+                 : "",
              100 * summary["median_absolute_error"].get<double>(),
              percent(summary["worst_error"].get<double>()), percent(summary["bias"].get<double>()),
              summary["rank_correlation"].get<double>(), summary["pairs"].get<int>(),

@@ -37,8 +37,10 @@ struct TimingPoint {
   std::string format;  ///< of sparse attention and the indexer: that of their caches
   TimedOperator timed = TimedOperator::kAttention;
   nlohmann::json problem;
-  double measured_us = 0;  ///< median, at `clock_mhz`
-  double clock_mhz = 0;
+  double measured_us = 0;  ///< median
+  double clock_mhz = 0;    ///< at which it was measured
+  bool is_clock_counted =
+      false;  ///< by the SMs, while it ran; else what the driver said, or a guess
 };
 
 /// The measured rows of our own kernels that are chosen, of a log of `tilewright ladder`, of
@@ -46,12 +48,14 @@ struct TimingPoint {
 /// Errors   InvalidArgument if it is a log of something else
 std::vector<TimingPoint> timing_points(const nlohmann::json& log, const TimingChoice& choice);
 
-/// Runs a sample of the CTAs of each point. Returns   {"points": [...], "summary": {...}}
+/// Runs a sample of the CTAs of each point. Returns   {"points": [...], "summary": {...}}; of each
+/// point the times, and where the log has counted clocks, the error of the number of clocks, which
+/// the prediction of the clock has no part in.
 nlohmann::json run_timing(const std::vector<TimingPoint>& points, const TimingChoice& choice);
 
 /// How well predictions fit: mean and largest error, and of kernels at the same shape whether they
 /// come in the measured order. `points` as in run_timing(): "shape", "kernel", "predicted_us" and
-/// "measured_us", which is at the clock of the prediction.
+/// "measured_us".
 nlohmann::json timing_summary(const nlohmann::json& points);
 
 std::string timing_table(const nlohmann::json& result, const Style& style);

@@ -4,8 +4,9 @@ namespace tilewright::sim {
 
 std::string_view name_of(WaitCause cause) noexcept {
   constexpr std::array<std::string_view, kNumWaitCauses> kNames = {
-      "operand",      "shared data", "global data",   "busy unit",       "issue",  "tensor queue",
-      "tensor cores", "mbarrier",    "named barrier", "cluster barrier", "copies", "own"};
+      "operand",      "shared data",  "global data", "busy unit",     "issue",
+      "tensor queue", "tensor cores", "mbarrier",    "named barrier", "cluster barrier",
+      "copies",       "code",         "own"};
   return kNames[static_cast<std::size_t>(cause)];
 }
 
@@ -16,9 +17,11 @@ std::string_view name_of(TimedUnit unit) noexcept {
 }
 
 void Prediction::add(const Prediction& other) {
+  // The clock of all: by how long each ran at its own.
+  const double clocks = clock_hz * seconds + other.clock_hz * other.seconds;
   seconds += other.seconds;
+  clock_hz = seconds > 0 ? clocks / seconds : other.clock_hz;
   launch_seconds += other.launch_seconds;
-  clock_hz = other.clock_hz;
   for (std::size_t i = 0; i < busy.size(); ++i) busy[i] += other.busy[i];
   for (std::size_t i = 0; i < waits.size(); ++i) waits[i] += other.waits[i];
   for (const auto& [line, causes] : other.lines) {

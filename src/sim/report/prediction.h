@@ -23,6 +23,7 @@ enum class WaitCause : std::uint8_t {
   kNamedBarrier,
   kClusterBarrier,
   kCopies,  ///< cp.async, bulk groups, tcgen05.ld and st
+  kCode,    ///< the instruction itself is fetched
   kOwn,     ///< what the instruction itself takes: branches, fences, the issue of copies
 };
 inline constexpr std::size_t kNumWaitCauses = static_cast<std::size_t>(WaitCause::kOwn) + 1;
@@ -58,9 +59,9 @@ struct TimelineSpan {
 
 /// One launch, or several summed.
 struct Prediction {
-  double seconds = 0;         ///< all of it
-  double launch_seconds = 0;  ///< of it: until the first instruction runs
-  double clock_hz = 0;
+  double seconds = 0;                          ///< all of it
+  double launch_seconds = 0;                   ///< of it: until the first instruction runs
+  double clock_hz = 0;                         ///< at which it runs: products lower it
   std::array<double, kNumTimedUnits> busy{};   ///< seconds of each unit on the SM that ends last
   std::array<double, kNumWaitCauses> waits{};  ///< shares of the warps' time, weighted by seconds
   std::map<std::uint32_t, std::array<double, kNumWaitCauses>> lines;  ///< likewise, by line of PTX

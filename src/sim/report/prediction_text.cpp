@@ -54,6 +54,7 @@ json prediction_json(const Prediction& prediction) {
     waits[std::string(name_of(static_cast<WaitCause>(i)))] = us(prediction.waits[i]);
   }
   return {{"us", us(prediction.seconds)},
+          {"clocks", prediction.clock_hz * prediction.seconds},
           {"launch_us", us(prediction.launch_seconds)},
           {"launches", prediction.num_launches},
           {"ctas", prediction.num_ctas},

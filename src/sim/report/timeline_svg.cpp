@@ -54,6 +54,7 @@ Shade shade_of(WaitCause cause) {
     case WaitCause::kPipe:
     case WaitCause::kIssue:
     case WaitCause::kTensorQueue:
+    case WaitCause::kCode:
       return Shade::kUnit;
     case WaitCause::kSharedData:
     case WaitCause::kGlobalData:

@@ -15,7 +15,7 @@ Engine::Engine(const KernelTiming& kernel, const MemoryShare& memory,
   waits_.resize(kNumWaitCauses);
   lines_.resize(kernel.code.insns.size());
   const std::size_t size = clusters.front()->size();
-  for (std::size_t i = 0; i < size; ++i) sms_.push_back(std::make_unique<Sm>(memory.l1_bytes));
+  for (std::size_t i = 0; i < size; ++i) sms_.push_back(std::make_unique<Sm>(memory.l1_bytes, p_));
   slots_.resize(slots);
   for (std::uint32_t slot = 0; slot < slots; ++slot) start_cluster(slot, 0);
 }

@@ -81,6 +81,8 @@ class Engine {
     const std::uint32_t number = op_of(warp).machine;
     return number == kNoMachineOp ? nullptr : &kernel_.machine.ops[number];
   }
+  /// Whether the code is there; else the warp waits.
+  bool fetch(PlayingWarp& warp, const MachineOp& op);
   /// A counter is not at zero before that time.
   static void hold_counter(PlayingWarp& warp, std::uint8_t counter, double time, WaitCause cause);
   /// Goes to the next instruction. Whether the warp is to be woken for it.

@@ -99,7 +99,17 @@ bool Engine::issue(PlayingWarp& warp) {
   return true;
 }
 
+bool Engine::fetch(PlayingWarp& warp, const MachineOp& op) {
+  const std::uint32_t line = op.place / CodeCache::kLineInstructions;
+  if (warp.code_line != line) {
+    warp.code_line = line;
+    warp.code_ready = warp.cta->sm->code.use(line, now_);
+  }
+  return await_time(warp, WaitCause::kCode, warp.code_ready);
+}
+
 bool Engine::issue_machine(PlayingWarp& warp, const MachineOp& op) {
+  if (!fetch(warp, op)) return false;
   for (std::size_t i = 0; i < warp.counter.size(); ++i) {
     if ((op.wait_mask >> i & 1) == 0 || warp.counter[i] <= now_) continue;
     return wait_until(warp, warp.counter_cause[i], warp.counter[i]), false;

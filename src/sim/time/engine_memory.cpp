@@ -2,6 +2,7 @@
 #include "sim/time/engine.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tilewright::sim {
 
@@ -70,7 +71,8 @@ double Engine::request(Sm& sm, std::uint16_t area, double bytes, bool is_write) 
   done = std::max(done, sm.l2.serve(now_, all / p_.l2_bytes_per_clock));
   if (!is_miss(area)) return done + p_.l2_latency;
   done = std::max(done, sm.hbm.serve(now_, all / p_.hbm_bytes_per_clock));
-  return done + p_.hbm_latency;
+  const double lines = std::max(1.0, bytes / double{kCacheLineBytes});
+  return done + p_.hbm_latency + p_.hbm_spread * std::log2(lines);
 }
 
 double Engine::through_shared(PlayingWarp& warp, double wavefronts) {

@@ -33,7 +33,9 @@ std::array<std::uint64_t, 3> place_of(const Dim3& index) {
 /// grid by which the work differs most regularly.
 class Representatives {
  public:
-  Representatives(const std::vector<ClusterTrace>& traced, const Launch& launch) : launch_(launch) {
+  Representatives(const std::vector<ClusterTrace>& traced, const Launch& launch)
+      : launch_(launch),
+        is_each_traced_(traced.size() == launch.grid.count() / launch.cluster.count()) {
     for (std::size_t i = 0; i < traced.size(); ++i) {
       samples_.push_back(
           {place_of(traced[i].front().index), static_cast<double>(work_of(traced[i])), i});
@@ -45,6 +47,7 @@ class Representatives {
   }
 
   std::size_t of(std::uint64_t cluster) const {
+    if (is_each_traced_) return cluster;
     const std::uint64_t at = place_of_cluster(cluster);
     const auto after = std::ranges::lower_bound(samples_, at, {},
                                                 [this](const Sample& s) { return s.place[axis_]; });
@@ -86,6 +89,7 @@ class Representatives {
   }
 
   const Launch& launch_;
+  bool is_each_traced_ = false;  ///< in their order
   std::vector<Sample> samples_;
   std::size_t axis_ = 0;
 };
@@ -93,13 +97,29 @@ class Representatives {
 /// The clusters that come to one place of the device, in order.
 using PlaceQueue = std::vector<std::size_t>;
 
+/// How long each traced cluster takes by itself, if they differ and come in several waves; else
+/// what they do, which is the same.
+std::vector<double> lengths_of(const KernelTiming& kernel, const MemoryShare& share,
+                               const std::vector<ClusterTrace>& traced, bool has_waves) {
+  constexpr double kSame = 1.02;
+  std::vector<double> lengths;
+  for (const ClusterTrace& cluster : traced) {
+    lengths.push_back(static_cast<double>(work_of(cluster)));
+  }
+  const auto [least, most] = std::ranges::minmax(lengths);
+  if (!has_waves || most < kSame * least) return lengths;
+  for (std::size_t i = 0; i < traced.size(); ++i) {
+    const ClusterTrace* const one[] = {&traced[i]};
+    lengths[i] = play(kernel, share, one, 1).clocks + kernel.parameters.cta_start;
+  }
+  return lengths;
+}
+
 /// Each cluster goes to the place that is free first. Returns the queue of the one that ends last.
-PlaceQueue last_queue(const std::vector<ClusterTrace>& traced, const Launch& launch,
-                      std::uint64_t places, std::uint64_t slots) {
+PlaceQueue last_queue(const std::vector<ClusterTrace>& traced, const std::vector<double>& work,
+                      const Launch& launch, std::uint64_t places, std::uint64_t slots) {
   const Representatives representatives(traced, launch);
   const std::uint64_t count = launch.grid.count() / launch.cluster.count();
-  std::vector<double> work;
-  for (const ClusterTrace& cluster : traced) work.push_back(static_cast<double>(work_of(cluster)));
   struct Slot {
     double free_at = 0;
     std::uint64_t number = 0;
@@ -155,10 +175,23 @@ std::vector<MachineInsn> machine_code_of(const KernelCode& code, Prediction& out
   }
 }
 
+/// Tensor cores lower the clock at once, on all SMs, by the part of the time for which they are
+/// busy: to the one of the data sheet at first, and then by its square.
+double loaded_clock(const TimeParameters& p, const EngineResult& result, double active_part) {
+  const double busy = result.busy[static_cast<std::size_t>(TimedUnit::kTensor)];
+  const double part = std::min(1.0, busy / std::max(1.0, result.clocks));
+  const double some = std::min(1.0, part / p.tensor_clock_part);
+  const double of_chip = part * active_part;
+  return p.clock_hz - some * (p.clock_hz - p.tensor_clock_hz) -
+         of_chip * of_chip * p.tensor_clock_drop_hz;
+}
+
 void describe(Prediction& out, const KernelTiming& kernel, const EngineResult& result,
               double scale) {
-  const double hz = kernel.parameters.clock_hz;
+  const double hz = out.clock_hz;
   for (std::size_t i = 0; i < kNumTimedUnits; ++i) out.busy[i] = result.busy[i] * scale / hz;
+  constexpr auto kHbm = static_cast<std::size_t>(TimedUnit::kHbm);
+  out.busy[kHbm] *= hz / kernel.parameters.clock_hz;
   const double to_seconds = (out.seconds - out.launch_seconds) / std::max(1.0, result.warp_clocks);
   for (std::size_t i = 0; i < kNumWaitCauses; ++i) out.waits[i] = result.waits[i] * to_seconds;
   for (std::size_t insn = 0; insn < result.lines.size(); ++insn) {
@@ -191,26 +224,32 @@ Prediction predict_launch(const KernelCode& code, const Launch& launch, const De
   const KernelTiming kernel(code, model, parameters, machine_code_of(code, out));
   out.has_machine_code = !kernel.machine.is_empty();
   const MemoryShare share = memory_share(trace, launch, model, parameters, slots);
-  const PlaceQueue queue = last_queue(trace.clusters, launch, places, slots);
-  std::vector<const ClusterTrace*> clusters;
-  std::uint64_t played = 0, all = 0;
-  for (const std::size_t sample : queue) {
-    const std::uint64_t work = work_of(trace.clusters[sample]);
-    all += work;
-    // A few rounds of those that are resident show how it goes on.
-    if (played >= kMostPlayed && clusters.size() >= 3 * slots) continue;
-    clusters.push_back(&trace.clusters[sample]);
-    played += work;
-  }
   try {
+    const std::uint64_t count = launch.grid.count() / launch.cluster.count();
+    const std::vector<double> lengths =
+        lengths_of(kernel, share, trace.clusters, count > places * slots);
+    std::vector<const ClusterTrace*> clusters;
+    std::uint64_t played = 0, all = 0;
+    for (const std::size_t sample : last_queue(trace.clusters, lengths, launch, places, slots)) {
+      const std::uint64_t work = work_of(trace.clusters[sample]);
+      all += work;
+      // A few rounds of those that are resident show how it goes on.
+      if (played >= kMostPlayed && clusters.size() >= 3 * slots) continue;
+      clusters.push_back(&trace.clusters[sample]);
+      played += work;
+    }
     const EngineResult result = play(kernel, share, clusters, static_cast<std::uint32_t>(slots));
     const double scale =
         static_cast<double>(all) / static_cast<double>(std::max<std::uint64_t>(1, played));
     const double launch_clocks =
         std::max(0.0, (launch.is_in_graph ? parameters.graph_launch : parameters.launch) -
                           (launch.is_dependent ? parameters.dependent_gain : 0));
+    // The last step: from clocks to seconds.
+    out.clock_hz = loaded_clock(parameters, result, share.active_sms / model.num_sms);
     out.launch_seconds = launch_clocks / parameters.clock_hz;
-    out.seconds = out.launch_seconds + result.clocks * scale / parameters.clock_hz;
+    const double hbm = result.busy[static_cast<std::size_t>(TimedUnit::kHbm)] * scale;
+    out.seconds = out.launch_seconds +
+                  std::max(result.clocks * scale / out.clock_hz, hbm / parameters.clock_hz);
     describe(out, kernel, result, scale);
   } catch (const Error& error) {
     out.problem = error.what();

@@ -256,6 +256,7 @@ class Scheduler {
     const MachineInsn& insn = machine_[number];
     MachineOp op;
     op.insn = owner_[number];
+    op.place = number;
     op.cost = machine_cost(insn, parameters_);
     op.cost.ends_block = costs_[op.insn].ends_block && is_branch(insn);
     if (is_pair(number)) {

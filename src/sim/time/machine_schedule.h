@@ -15,7 +15,8 @@ namespace tilewright::sim {
 /// An instruction of the machine as it is played.
 struct MachineOp {
   InsnCost cost;
-  std::uint32_t insn = 0;  ///< KernelCode::insns: what it is for
+  std::uint32_t insn = 0;   ///< KernelCode::insns: what it is for
+  std::uint32_t place = 0;  ///< in the machine code, by instructions
   std::uint8_t stall = 1;
   std::uint8_t write_counter = 7, read_counter = 7, wait_mask = 0;
 };

@@ -5,6 +5,7 @@
 #include "sim/report/prediction.h"
 #include "sim/time/insn_cost.h"
 #include "sim/time/prepared_trace.h"
+#include "sim/time/time_parameters.h"
 
 #include <algorithm>
 #include <array>
@@ -57,6 +58,77 @@ class L1Cache {
   std::vector<std::array<std::uint64_t, kWays>> sets_;
 };
 
+/// The code that an SM holds, by lines of eight instructions: a small cache in front of a larger
+/// one. The line behind one that is used for the first time is fetched as well, so that straight
+/// code comes as fast as lines do. Code that was not used before is there: an earlier launch left
+/// it.
+class CodeCache {
+ public:
+  static constexpr std::uint32_t kLineInstructions = 8;
+
+  explicit CodeCache(const TimeParameters& p)
+      : p_(p), near_(sets_of(p.code_bytes)), behind_(sets_of(p.code_bytes_behind)) {}
+
+  /// When a warp that comes to the line at `now` can go on.
+  double use(std::uint32_t line, double now) {
+    const double ready = entry(line, now);
+    Way& way = find(near_, line)->front();
+    if (!std::exchange(way.is_used, true)) {
+      entry(line + 1, now);
+      find(near_, line);
+    }
+    return ready;
+  }
+
+ private:
+  static constexpr std::size_t kWays = 8;
+  static constexpr std::uint32_t kNoLine = ~std::uint32_t{0};
+  struct Way {
+    std::uint32_t line = kNoLine;
+    double ready = 0;
+    bool is_used = false;
+  };
+  using Set = std::array<Way, kWays>;
+
+  static std::size_t sets_of(double bytes) {
+    return std::max<std::size_t>(1, static_cast<std::size_t>(bytes / (kCacheLineBytes * kWays)));
+  }
+
+  /// The set with the line in front; nullptr if it is not there.
+  static Set* find(std::vector<Set>& sets, std::uint32_t line) {
+    Set& set = sets[line % sets.size()];
+    const auto found = std::ranges::find(set, line, &Way::line);
+    if (found == set.end()) return nullptr;
+    std::rotate(set.begin(), found, found + 1);
+    return &set;
+  }
+  /// Puts it in front, in the place of the one that was not used for longest.
+  static Way& add(std::vector<Set>& sets, std::uint32_t line) {
+    Set& set = sets[line % sets.size()];
+    std::rotate(set.begin(), set.end() - 1, set.end());
+    set.front() = {.line = line};
+    return set.front();
+  }
+
+  double entry(std::uint32_t line, double now) {
+    if (const Set* const set = find(near_, line); set != nullptr) return set->front().ready;
+    if (line >= is_known_.size()) is_known_.resize(line + 1);
+    const bool is_behind = find(behind_, line) != nullptr;
+    if (!is_behind) add(behind_, line);
+    const bool is_known = is_known_[line], is_from_l2 = !is_behind && is_known;
+    is_known_[line] = true;
+    Way& way = add(near_, line);
+    if (!is_known) return way.ready = now;
+    way.ready = fetches_.serve(now, is_from_l2 ? p_.code_line_from_l2 : p_.code_line);
+    return way.ready;
+  }
+
+  const TimeParameters& p_;
+  std::vector<Set> near_, behind_;
+  std::vector<bool> is_known_;
+  Server fetches_;
+};
+
 struct PlayingCta;
 struct PlayingCluster;
 
@@ -64,14 +136,16 @@ struct PlayingWarp {
   const PreparedWarp* trace = nullptr;
   PlayingCta* cta = nullptr;
   std::uint32_t index = 0, scheduler = 0;
-  std::size_t next = 0;             ///< instruction, of the trace
-  std::uint32_t event = 0;          ///< of that instruction: the next
-  bool is_issued = false;           ///< it is, though events of it are to come
-  bool is_woken = false;            ///< by the mbarrier that the event waits for
-  std::int32_t ended_by = -1;       ///< TimelineSpan::ended_by of the wait that ends
-  double slots = 0;                 ///< of issue that the instruction took
-  std::vector<double> ready;        ///< by value, ValueNumbers
-  std::vector<WaitCause> producer;  ///< likewise: what a wait for it is
+  std::size_t next = 0;                         ///< instruction, of the trace
+  std::uint32_t event = 0;                      ///< of that instruction: the next
+  bool is_issued = false;                       ///< it is, though events of it are to come
+  bool is_woken = false;                        ///< by the mbarrier that the event waits for
+  std::int32_t ended_by = -1;                   ///< TimelineSpan::ended_by of the wait that ends
+  double slots = 0;                             ///< of issue that the instruction took
+  std::uint32_t code_line = ~std::uint32_t{0};  ///< from which it issues, or waits to
+  double code_ready = 0;                        ///< when that line is there
+  std::vector<double> ready;                    ///< by value, ValueNumbers
+  std::vector<WaitCause> producer;              ///< likewise: what a wait for it is
   /// Of machine code: when each of the six counters is at zero, and what a wait for it is
   std::array<double, 6> counter{};
   std::array<WaitCause, 6> counter_cause{};
@@ -127,11 +201,12 @@ struct Sm {
   std::deque<double> products;  ///< of wgmma: ends of those that are under way
   bool has_wgmma = false;       ///< products are of registers
   L1Cache l1;
+  CodeCache code;
   std::array<double, kNumPipes> pipe_busy{};
   double issue_busy = 0;
   std::uint32_t next_scheduler = 0;  ///< that gets the next warp
 
-  explicit Sm(double l1_bytes) : l1(l1_bytes) {}
+  Sm(double l1_bytes, const TimeParameters& parameters) : l1(l1_bytes), code(parameters) {}
 };
 
 struct PlayingCta {

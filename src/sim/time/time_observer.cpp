@@ -40,6 +40,12 @@ std::uint32_t for_each_line(const WarpAccess& access, Visit&& visit) {
   return count;
 }
 
+std::uint64_t sampled_cluster(std::uint64_t num_clusters, std::uint64_t number) {
+  constexpr double kGolden = 0.6180339887498949;
+  const double fraction = std::fmod(kGolden * static_cast<double>(number), 1.0);
+  return static_cast<std::uint64_t>(fraction * static_cast<double>(num_clusters));
+}
+
 }  // namespace
 
 std::vector<std::uint64_t> sample_clusters(std::uint64_t num_clusters, std::uint64_t most) {
@@ -48,14 +54,26 @@ std::vector<std::uint64_t> sample_clusters(std::uint64_t num_clusters, std::uint
     for (std::uint64_t i = 0; i < num_clusters; ++i) out.push_back(i);
     return out;
   }
-  constexpr double kGolden = 0.6180339887498949;
-  for (std::uint64_t i = 0; i < most; ++i) {
-    const double fraction = std::fmod(kGolden * static_cast<double>(i), 1.0);
-    out.push_back(static_cast<std::uint64_t>(fraction * static_cast<double>(num_clusters)));
-  }
+  for (std::uint64_t i = 0; i < most; ++i) out.push_back(sampled_cluster(num_clusters, i));
   std::ranges::sort(out);
   const auto rest = std::ranges::unique(out);
   out.erase(rest.begin(), rest.end());
+  return out;
+}
+
+std::vector<std::uint64_t> more_clusters(std::uint64_t num_clusters, std::uint64_t from,
+                                         std::uint64_t to) {
+  std::vector<bool> is_known(num_clusters);
+  for (const std::uint64_t known : sample_clusters(num_clusters, from)) is_known[known] = true;
+  std::vector<std::uint64_t> out;
+  const auto add = [&](std::uint64_t cluster) {
+    if (is_known[cluster]) return;
+    is_known[cluster] = true;
+    out.push_back(cluster);
+  };
+  for (std::uint64_t i = from; i < to; ++i) add(sampled_cluster(num_clusters, i));
+  // The sequence meets some clusters twice before it has met all.
+  for (std::uint64_t i = 0; to >= num_clusters && i < num_clusters; ++i) add(i);
   return out;
 }
 
@@ -65,8 +83,11 @@ struct TimeObserver::Recorder {
 };
 
 TimeObserver::TimeObserver(const KernelCode& code, const GlobalMemory& memory,
-                           std::vector<std::uint64_t> sample)
-    : code_(code), memory_(memory), sample_(std::move(sample)) {}
+                           std::vector<std::uint64_t> sample, MoreOfSample more)
+    : code_(code), memory_(memory), more_(std::move(more)), sample_(std::move(sample)) {
+  sample_.insert(sample_.end(), more_.clusters.begin(), more_.clusters.end());
+  std::ranges::sort(sample_);
+}
 
 TimeObserver::~TimeObserver() = default;
 
@@ -90,11 +111,19 @@ void TimeObserver::cta_ended(Cta& cta) {
     unions_[area].add(footprint);
   }
   for (const WarpTrace& warp : recorder.trace.warps) recorder.trace.num_ops += warp.ops.size();
+  num_ops_ += recorder.trace.num_ops;
   std::vector<CtaTrace>& ctas = clusters_[cluster_index(cta)];
   ctas.resize(cta.grid->launch->cluster.count());
   ctas[cta.rank] = std::move(recorder.trace);
   recorders_.erase(found);
   last_cta_ = nullptr;
+  ask_for_more(*cta.grid);
+}
+
+void TimeObserver::ask_for_more(Grid& grid) {
+  const bool is_sample_done = recorders_.empty() && clusters_.size() >= grid.sample.size();
+  if (!is_sample_done || has_atomics_ || num_ops_ >= more_.little_work) return;
+  if (num_asked_ < more_.clusters.size()) grid.sample.push_back(more_.clusters[num_asked_++]);
 }
 
 TimeObserver::Recorder* TimeObserver::recorder(const Warp& warp) {
@@ -171,6 +200,7 @@ void TimeObserver::global_access(Warp& warp, const Insn&, const WarpAccess& acce
   event.kind = TraceKind::kGlobal;
   event.is_write = access.kind == AccessKind::kWrite;
   event.is_read = access.kind == AccessKind::kAtomic;
+  has_atomics_ |= event.is_read;
   event.area = area_of(access.addresses[std::countr_zero(access.lanes)]);
   event.a = global_cost(access).sectors;
   areas_[event.area].requested_bytes += event.a * double{kSectorBytes};

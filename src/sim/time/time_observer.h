@@ -16,14 +16,26 @@ namespace tilewright::sim {
 /// Which clusters of a launch stand for all: at most so many, in ascending order, spread evenly and
 /// with no period that a grid could have as well.
 std::vector<std::uint64_t> sample_clusters(std::uint64_t num_clusters, std::uint64_t most);
+/// Those by which a sample of `from` clusters becomes one of `to`, in an order in which any first
+/// of them are spread evenly, too.
+std::vector<std::uint64_t> more_clusters(std::uint64_t num_clusters, std::uint64_t from,
+                                         std::uint64_t to);
+
+/// Clusters that run beside a sample, one after the other, for as long as all that ran was little
+/// work: a sample of CTAs that end at once says nothing of those that do not.
+struct MoreOfSample {
+  std::vector<std::uint64_t> clusters;
+  std::uint64_t little_work = 0;  ///< warp instructions
+};
 
 /// One per launch.
 /// Thread   not safe: the CTAs of a launch run on one host thread
 class TimeObserver final : public Observer {
  public:
-  /// `sample`: clusters that are written down, ascending.
+  /// `sample`: clusters that are written down, ascending. Those of `more` are added to the launch's
+  /// sample, unless counters in global memory depend on it.
   TimeObserver(const KernelCode& code, const GlobalMemory& memory,
-               std::vector<std::uint64_t> sample);
+               std::vector<std::uint64_t> sample, MoreOfSample more = {});
   ~TimeObserver() override;
 
   void cta_started(Cta& cta) override;
@@ -66,7 +78,10 @@ class TimeObserver final : public Observer {
 
   const KernelCode& code_;
   const GlobalMemory& memory_;
-  const std::vector<std::uint64_t> sample_;
+  void ask_for_more(Grid& grid);
+
+  const MoreOfSample more_;
+  std::vector<std::uint64_t> sample_;
   std::map<std::uint64_t, std::vector<CtaTrace>> clusters_;
   std::unordered_map<const Cta*, std::unique_ptr<Recorder>> recorders_;
   const Cta* last_cta_ = nullptr;
@@ -75,6 +90,9 @@ class TimeObserver final : public Observer {
   std::vector<Footprint> unions_;  ///< by area
   std::uint64_t area_begin_ = 1, area_end_ = 0;
   std::uint16_t last_area_ = 0;
+  std::uint64_t num_ops_ = 0;  ///< that were written down
+  std::size_t num_asked_ = 0;  ///< of more_
+  bool has_atomics_ = false;
 };
 
 }  // namespace tilewright::sim

@@ -39,6 +39,10 @@ TimeParameters h200_parameters() {
   p.fma_beside_products = 2.9, p.alu_beside_products = 1.6, p.special_beside_products = 1.25;
   p.uniform_latency = 20, p.operand_read = 16;  // weak
   p.branch_redirect = 12;                       // [H]
+  // [P] cold_code: straight code of 64 KiB, again and again, takes 2.3 clocks an instruction, of
+  // 256 KiB 5.4; loops of 24 KiB take one.
+  p.code_bytes = 32 << 10, p.code_bytes_behind = 128 << 10;
+  p.code_line = 18, p.code_line_from_l2 = 44;
   // One m16n8k16 per 6 to 6.5 clocks and scheduler, where wgmma's rate would give 4. [D]
   p.mma_sync_interval_scale = 1.6, p.mma_sync_latency = 22;
 
@@ -67,16 +71,24 @@ TimeParameters h200_parameters() {
   p.remote_shared_latency = 210;                       // [P] less the addition of the chain
 
   p.l1_latency = 34, p.l2_latency = 280, p.hbm_latency = 685;  // [P] less the branch that waits
-  p.atomic_latency = 588;                                      // [P]
-  p.l1_bytes = 256 << 10;                                      // data sheet, shared memory included
-  p.sm_bytes = 110;                                            // [P] TMA; loads 93
-  p.l2_bytes_per_clock = 8.5e12 / 1.98e9;                      // [P] TMA, 16 MiB; loads as much
-  p.hbm_bytes_per_clock = 4.62e12 / 1.98e9;                    // [o] sustained in decode
+  // [P] A copy from HBM less the same from L2: 510 clocks of 256 bytes, 700 of 32 KiB. One load
+  // takes 531 to 1280 (99 of 100), so that the last of many is late.
+  p.hbm_spread = 37;
+  p.atomic_latency = 588;                    // [P]
+  p.l1_bytes = 256 << 10;                    // data sheet, shared memory included
+  p.sm_bytes = 110;                          // [P] TMA; loads 93
+  p.l2_bytes_per_clock = 8.5e12 / 1.98e9;    // [P] TMA, 16 MiB; loads as much
+  p.hbm_bytes_per_clock = 4.62e12 / 1.98e9;  // [o] sustained in decode
 
   p.launch = 4400;         // [B3] 2.2 us between two events
   p.graph_launch = 1270;   // [P] of an empty kernel, in a graph of 100
   p.dependent_gain = 230;  // [P] in a graph
   p.cta_start = 315;       // [P]
+  // [P] power: without products the clock is the highest one, with them at most the boost clock of
+  // the data sheet, and lower the more of them there are: 1620 to 1650 MHz when they go on for 25
+  // ms or falter again and again, 1720 to 1780 for a millisecond without a pause. Where they work
+  // for a seventh of the time it is 1875.
+  p.tensor_clock_hz = 1.83e9, p.tensor_clock_drop_hz = 0.21e9, p.tensor_clock_part = 0.2;
   return p;
 }
 
@@ -91,8 +103,9 @@ TimeParameters b200_parameters() {
   p.cluster_release = 340;         // [B3]
   p.l2_latency = 298;              // near half; the far one 300 more
   p.hbm_latency = 813;             // [B2] TMA of 1 KB takes 1413
-  p.l2_bytes_per_clock = 13.5e12 / 1.965e9;  // [B3]
-  p.hbm_bytes_per_clock = 7.2e12 / 1.965e9;  // [B2]
+  p.l2_bytes_per_clock = 13.5e12 / 1.965e9;              // [B3]
+  p.hbm_bytes_per_clock = 7.2e12 / 1.965e9;              // [B2]
+  p.tensor_clock_hz = 1e12, p.tensor_clock_drop_hz = 0;  // not known
   return p;
 }
 
@@ -126,6 +139,7 @@ constexpr auto kIdealUnits = std::to_array<IdealUnit>({
     {"hbm",
      [](TimeParameters& p) {
        p.hbm_latency = p.l2_latency;
+       p.hbm_spread = 0;
        p.hbm_bytes_per_clock = kFastBytes;
      }},
     {"tma", [](TimeParameters& p) { p.copy_issue = p.copy_latency = p.copy_first_use = kFast; }},
@@ -137,6 +151,7 @@ constexpr auto kIdealUnits = std::to_array<IdealUnit>({
      }},
     {"launch",
      [](TimeParameters& p) { p.launch = p.graph_launch = p.cta_start = p.dependent_gain = 0; }},
+    {"code", [](TimeParameters& p) { p.code_line = p.code_line_from_l2 = 0; }},
 });
 
 constexpr auto kIdealNames = [] {
@@ -151,6 +166,7 @@ TimeParameters time_parameters(const DeviceModel& model) {
   TimeParameters p = model.compute_capability >= 100 ? b200_parameters() : h200_parameters();
   p.special_interval = 32.0 * 4 / model.rates.special_lanes;
   p.clock_hz = 1e3 * model.clock_khz;
+  p.tensor_clock_hz = std::min(p.tensor_clock_hz, p.clock_hz);
   return p;
 }
 

@@ -26,6 +26,10 @@ struct TimeParameters {
   double uniform_latency = 0;  ///< of special registers and constants, by their counter
   double operand_read = 0;     ///< until a load, store or copy has read its registers
   double branch_redirect = 0;  ///< of a branch that is taken
+  // Code: what an SM holds next to its schedulers, and behind that; and how long a line of 128
+  // bytes takes from the second, and from L2.
+  double code_bytes = 0, code_bytes_behind = 0;
+  double code_line = 0, code_line_from_l2 = 0;
   double mma_sync_interval_scale = 0, mma_sync_latency = 0;
 
   // Shared memory: one wavefront of 128 bytes per clock.
@@ -59,6 +63,7 @@ struct TimeParameters {
   // Memory.
   double l1_latency = 0, l2_latency = 0, hbm_latency = 0, atomic_latency = 0;
   double l1_bytes = 0;            ///< that an SM keeps beside its shared memory, at most
+  double hbm_spread = 0;          ///< of n lines of HBM the last is log2(n) times this later
   double sm_bytes = 0;            ///< per clock between an SM and the L2 cache
   double l2_bytes_per_clock = 0;  ///< all SMs together
   double hbm_bytes_per_clock = 0;
@@ -69,7 +74,10 @@ struct TimeParameters {
   double dependent_gain = 0;  ///< what a programmatic dependent launch spares
   double cta_start = 0;       ///< from the end of a CTA to the next one's first instruction
 
-  double clock_hz = 0;
+  // The clock: at most, while tensor cores have some work, and how much lower it is when they are
+  // busy all the time. From what part of the time on they have "some work".
+  double clock_hz = 0, tensor_clock_hz = 0, tensor_clock_drop_hz = 0;
+  double tensor_clock_part = 1;
 };
 
 /// The constants of the device. Those of devices other than the H200 and the B200 are of the

@@ -4,6 +4,7 @@
 #include "sim/machine.h"
 #include "sim/parse/parser.h"
 #include "sim/report/report.h"
+#include "sim/time/playing.h"
 #include "sim/time/time_observer.h"
 #include "sim/time/time_parameters.h"
 #include "tests/base/scoped_folder.h"
@@ -305,6 +306,71 @@ TEST(TimeTest, ASampleHasNoPeriodOfTheGrid) {
   std::ranges::sort(columns);
   columns.erase(std::ranges::unique(columns).begin(), columns.end());
   EXPECT_GE(columns.size(), 8U);
+}
+
+TEST(TimeTest, MoreOfASampleIsWhatItLacks) {
+  for (const std::uint64_t all : {13U, 400U, 1188U}) {
+    std::vector<std::uint64_t> seen = sample_clusters(all, 12);
+    const std::vector<std::uint64_t> more = more_clusters(all, 12, all);
+    seen.insert(seen.end(), more.begin(), more.end());
+    std::ranges::sort(seen);
+    ASSERT_EQ(seen.size(), all);
+    for (std::uint64_t i = 0; i < all; ++i) ASSERT_EQ(seen[i], i) << all;
+  }
+  EXPECT_LE(more_clusters(100'000, 12, 4096).size(), 4096U);
+}
+
+// One CTA of 400 multiplies 100000 times, the others not at all.
+constexpr const char* kOneWorks = R"(.version 8.7
+.target sm_90a
+.address_size 64
+.visible .entry timed(.param .u64 data)
+{
+  .reg .pred %p;
+  .reg .b32 %r<3>;
+  .reg .f32 %f<2>;
+  .reg .b64 %rd<2>;
+  ld.param.u64 %rd0, [data];
+  mov.u32 %r0, %ctaid.x;
+  setp.ne.u32 %p, %r0, 301;
+  @%p bra DONE;
+  mov.f32 %f0, 0f3F800000;
+  mov.u32 %r1, 0;
+LOOP:
+  fma.rn.f32 %f0, %f0, %f0, %f0;
+  add.u32 %r1, %r1, 1;
+  setp.lt.u32 %p, %r1, 100000;
+  @%p bra LOOP;
+  st.global.f32 [%rd0], %f0;
+DONE:
+  ret;
+}
+)";
+
+TEST(TimeTest, ASampleThatHasNothingToDoIsNotAll) {
+  const json predicted = TimedMachine("", 6).run(kOneWorks, 32, 400)["predicted"];
+  EXPECT_EQ(predicted["ctas_traced"], 400);
+  EXPECT_GT(predicted["us"].get<double>(), 4 * 100'000 / 1980.0);  // FMAs that wait for each other
+}
+
+/// Clocks for a line of code, in the second round of a loop of so many bytes.
+double clocks_of_a_line(std::uint32_t bytes) {
+  const TimeParameters p = time_parameters(device_models().front());
+  CodeCache code(p);
+  const std::uint32_t lines = bytes / 128;
+  double now = 0, begin = 0;
+  for (std::uint32_t i = 0; i < 2 * lines; ++i) {
+    if (i == lines) begin = now;
+    now = std::max(now, code.use(i % lines, now)) + CodeCache::kLineInstructions;
+  }
+  return (now - begin) / lines;
+}
+
+TEST(TimeTest, LongLoopsWaitForTheirCode) {
+  const TimeParameters p = time_parameters(device_models().front());
+  EXPECT_DOUBLE_EQ(clocks_of_a_line(24 << 10), CodeCache::kLineInstructions);
+  EXPECT_NEAR(clocks_of_a_line(64 << 10), p.code_line, 1);
+  EXPECT_NEAR(clocks_of_a_line(256 << 10), p.code_line_from_l2, 1);
 }
 
 // CTAs draw numbers from a counter until there are none; each writes how often it did.
