@@ -129,6 +129,7 @@ class Engine {
   bool issue_wgmma(PlayingWarp& warp, const TraceEvent& event);
   bool await_wgmma(PlayingWarp& warp, const TraceEvent& event);
   void issue_tcgen05_mma(PlayingWarp& warp, const TraceEvent& event);
+  void access_tensor_memory(PlayingWarp& warp, const TraceEvent& event);
   void multiply(PlayingCta& cta, double clocks);
 
   /// In the timeline, unless that is full.

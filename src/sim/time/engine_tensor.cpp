@@ -79,13 +79,12 @@ bool Engine::handle_tcgen05(PlayingWarp& warp, const TraceEvent& event) {
     case TraceKind::kTensorCommit:
       arrive_later(std::max(now_, cta.tensor_done) + p_.tcgen05_tail, warp, event.b, 1, 0);
       return true;
-    case TraceKind::kTensorAccess: {
-      constexpr double kClocksPerCell = 32 * 4 / 53.0;  // 53 bytes a clock and warp
-      warp.tensor_access = now_ + p_.tcgen05_access_latency + event.a * kClocksPerCell;
+    case TraceKind::kTensorAccess:
+      access_tensor_memory(warp, event);
       return true;
-    }
     case TraceKind::kTensorWait:
-      return await_time(warp, WaitCause::kCopies, warp.tensor_access);
+      return await_time(warp, WaitCause::kCopies,
+                        event.is_write ? warp.tensor_stored : warp.tensor_loaded);
     case TraceKind::kTensorAlloc:
       delay(p_.tcgen05_alloc);
       return true;
@@ -100,7 +99,23 @@ void Engine::issue_tcgen05_mma(PlayingWarp& warp, const TraceEvent& event) {
   const double n = event.a & 0xffff, m = event.a >> 16;
   const double read = event.is_shared && !event.is_pair ? (m > 64 ? 32 : 0) + n / 4 : 0;
   multiply(*warp.cta, std::max(n / 2, read));
-  warp.cta->tensor_done = std::max(warp.cta->tensor_done, warp.cta->sm->tensor.free_at);
+  const double tail =
+      (event.is_shared ? p_.tcgen05_shared_tail : 0) + (event.is_pair ? p_.tcgen05_pair_tail : 0);
+  warp.cta->tensor_done = std::max(warp.cta->tensor_done, warp.cta->sm->tensor.free_at + tail);
+}
+
+void Engine::access_tensor_memory(PlayingWarp& warp, const TraceEvent& event) {
+  Server& port = warp.cta->sm->tensor_memory[warp.index % kWarpgroupWarps];
+  const double bytes = event.a * 4.0 * kLanes;
+  const double rate = event.is_write ? p_.tcgen05_store_bytes : p_.tcgen05_load_bytes;
+  const double done = port.serve(now_, bytes / rate) + p_.tcgen05_access_latency;
+  if (event.is_write) {
+    warp.tensor_stored = done;
+  } else if (machine_of(warp) != nullptr) {  // those that use the registers wait, not the warp
+    set_results(warp, done, WaitCause::kCopies);
+  } else {
+    warp.tensor_loaded = done;
+  }
 }
 
 }  // namespace tilewright::sim

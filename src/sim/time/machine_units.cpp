@@ -11,7 +11,7 @@ namespace {
 enum class Unit : std::uint8_t {
   kControl,  ///< an issue slot
   kFma,
-  kWideFma,  ///< integers on the same unit, at half its rate
+  kWideFma,  ///< integers and pairs of floats on the same unit, at half its rate
   kAlu,
   kSpecial,
   kDouble,
@@ -71,6 +71,10 @@ constexpr auto kOpcodes = std::to_array<Opcode>({
     {0x045, Unit::kAlu},                                  // I2FP
     {0x046, Unit::kAlu},                                  // VIADDMNMX
     {0x048, Unit::kAlu},                                  // VIMNMX
+    {0x049, Unit::kWideFma},                              // FFMA2
+    {0x04a, Unit::kWideFma},                              // FMUL2
+    {0x04b, Unit::kWideFma},                              // FADD2
+    {0x076, Unit::kAlu},                                  // FMNMX3
     {0x07a, Unit::kMmaSync, MachineKind::kMma},           // QMMA
     {0x082, Unit::kUniform},                              // UMOV
     {0x083, Unit::kUniform},                              // UP2UR
@@ -128,6 +132,7 @@ constexpr auto kOpcodes = std::to_array<Opcode>({
     {0x1a7, Unit::kAsync, MachineKind::kMbarrier},        // SYNCS
     {0x1a8, Unit::kGlobal, MachineKind::kGlobal},         // ATOMG
     {0x1a9, Unit::kGlobal, MachineKind::kGlobal},         // ATOMG.CAS
+    {0x1ac, Unit::kUniform},                              // LDCU
     {0x1ae, Unit::kGlobal, MachineKind::kThreadCopy},     // LDGSTS
     {0x1af, Unit::kControl, MachineKind::kGroup},         // LDGDEPBAR
     {0x1b0, Unit::kAsync, MachineKind::kMbarrier},        // ARRIVES
@@ -141,6 +146,11 @@ constexpr auto kOpcodes = std::to_array<Opcode>({
     {0x1c6, Unit::kAsync, MachineKind::kFence},           // FENCE
     {0x1c7, Unit::kAsync, MachineKind::kClusterBarrier},  // UCGABAR
     {0x1c8, Unit::kAsync, MachineKind::kRegisters},       // USETMAXREG
+    {0x1e7, Unit::kAsync, MachineKind::kTensorCopy},      // UTCCP
+    {0x1e9, Unit::kAsync, MachineKind::kCommit},          // UTCBAR
+    {0x1ea, Unit::kAsync, MachineKind::kProduct},         // UTCHMMA, UTCQMMA, UTCOMMA
+    {0x1ed, Unit::kAsync, MachineKind::kTensorMemory},    // STTM
+    {0x1ee, Unit::kAsync, MachineKind::kTensorMemory},    // LDTM
     {0x1f0, Unit::kAsync, MachineKind::kProduct},         // HGMMA
     {0x1f1, Unit::kAsync, MachineKind::kProduct},         // IGMMA
     {0x1f3, Unit::kAsync, MachineKind::kProduct},         // QGMMA
@@ -171,6 +181,16 @@ MachineKind kind_of_copy(const Instruction& insn) {
   return has_word(insn, "bulk") ? MachineKind::kBulkCopy : MachineKind::kThreadCopy;
 }
 
+MachineKind kind_of_tcgen05(const Instruction& insn) {
+  if (has_word(insn, "mma")) return MachineKind::kProduct;
+  if (has_word(insn, "commit")) return MachineKind::kCommit;
+  if (has_word(insn, "cp")) return MachineKind::kTensorCopy;
+  // A wait for stores is a fence; one for loads is nothing: who uses a register waits for it.
+  if (has_word(insn, "wait::st")) return MachineKind::kFence;
+  const bool is_access = insn.modifiers.front() == "ld" || insn.modifiers.front() == "st";
+  return is_access ? MachineKind::kTensorMemory : MachineKind::kOther;
+}
+
 }  // namespace
 
 bool is_branch(const MachineInsn& insn) noexcept {
@@ -185,6 +205,7 @@ MachineKind machine_kind(const Instruction& insn, InsnClass insn_class) {
   const std::string_view op = insn.opcode;
   if (op == "wgmma")
     return has_word(insn, "mma_async") ? MachineKind::kProduct : MachineKind::kProductSync;
+  if (op == "tcgen05") return kind_of_tcgen05(insn);
   if (op == "cp") return kind_of_copy(insn);
   if (op == "mbarrier") return MachineKind::kMbarrier;
   if (op == "setmaxnreg") return MachineKind::kRegisters;

@@ -16,9 +16,12 @@ enum class MachineKind : std::uint8_t {
   kShared,  ///< loads, stores and atomics of shared memory, of matrices too
   kGlobal,  ///< of global memory and of other CTAs
   kShuffle,
-  kMma,          ///< mma.sync
-  kProduct,      ///< wgmma
-  kProductSync,  ///< its fences and waits
+  kMma,           ///< mma.sync
+  kProduct,       ///< wgmma, tcgen05.mma
+  kProductSync,   ///< its fences and waits
+  kCommit,        ///< tcgen05.commit
+  kTensorCopy,    ///< tcgen05.cp
+  kTensorMemory,  ///< tcgen05.ld and st
   kMbarrier,
   kBulkCopy,    ///< TMA
   kThreadCopy,  ///< cp.async

@@ -157,7 +157,7 @@ struct PlayingWarp {
   std::vector<double> copy_groups;
   double open_bulk_read = 0, open_bulk = 0;
   std::vector<std::pair<double, double>> bulk_groups;  ///< read, done
-  double tensor_access = 0;                            ///< end of the last tcgen05.ld or st
+  double tensor_loaded = 0, tensor_stored = 0;         ///< ends of the last tcgen05.ld and st
 };
 
 struct Warpgroup {
@@ -198,6 +198,7 @@ struct Sm {
   };
   std::array<Scheduler, kSchedulers> schedulers;
   Server shared, port_in, port_out, l2, hbm, tensor;
+  std::array<Server, kWarpgroupWarps> tensor_memory;  ///< by quarter of the lanes
   std::deque<double> products;  ///< of wgmma: ends of those that are under way
   bool has_wgmma = false;       ///< products are of registers
   L1Cache l1;

@@ -381,8 +381,8 @@ void TimeObserver::tensor_access(Warp& warp, const Insn&, const TensorAccess& ac
              .a = access.num_cells});
 }
 
-void TimeObserver::tensor_waited(Warp& warp, const Insn&, AccessKind) {
-  add(warp, {.kind = TraceKind::kTensorWait});
+void TimeObserver::tensor_waited(Warp& warp, const Insn&, AccessKind kind) {
+  add(warp, {.kind = TraceKind::kTensorWait, .is_write = kind != AccessKind::kRead});
 }
 
 void TimeObserver::tensor_issued(Warp& warp, const Insn&, const TensorOperation& operation) {

@@ -96,15 +96,20 @@ TimeParameters h200_parameters() {
 TimeParameters b200_parameters() {
   TimeParameters p = h200_parameters();
   p.special_latency = 18;
-  p.tcgen05_issue = 12;            // weak
-  p.tcgen05_tail = 104;            // [B2] with A in Tensor Memory; 120 to 136 from shared memory
-  p.tcgen05_access_latency = 160;  // weak: 120 to 200 in notes of practitioners
-  p.tcgen05_alloc = 253;           // [B3]
-  p.cluster_release = 340;         // [B3]
-  p.l2_latency = 298;              // near half; the far one 300 more
-  p.hbm_latency = 813;             // [B2] TMA of 1 KB takes 1413
-  p.l2_bytes_per_clock = 13.5e12 / 1.965e9;              // [B3]
-  p.hbm_bytes_per_clock = 7.2e12 / 1.965e9;              // [B2]
+  p.tcgen05_issue = 12;  // weak
+  // [B2] n / 2 + 104 from the issue to the end of the wait for it, + 136 with A in shared memory,
+  // + 138 and + 170 of a pair
+  p.tcgen05_tail = 104 - p.mbarrier_wake;
+  p.tcgen05_shared_tail = 32, p.tcgen05_pair_tail = 34;
+  p.tcgen05_access_latency = 160;            // weak: 120 to 200 in notes of practitioners
+  p.tcgen05_load_bytes = 53;                 // [B3] a warp; 211 an SM
+  p.tcgen05_store_bytes = 97;                // [B3] 330 to 450 an SM
+  p.tcgen05_alloc = 253;                     // [B3]
+  p.cluster_release = 340;                   // [B3]
+  p.l2_latency = 298;                        // near half; the far one 300 more
+  p.hbm_latency = 813;                       // [B2] TMA of 1 KB takes 1413
+  p.l2_bytes_per_clock = 13.5e12 / 1.965e9;  // [B3]
+  p.hbm_bytes_per_clock = 7.2e12 / 1.965e9;  // [B2]
   p.tensor_clock_hz = 1e12, p.tensor_clock_drop_hz = 0;  // not known
   return p;
 }
@@ -120,6 +125,7 @@ constexpr auto kIdealUnits = std::to_array<IdealUnit>({
        p.tensor_scale = 0;
        p.fma_beside_products = p.alu_beside_products = p.special_beside_products = 1;
        p.wgmma_issue = p.wgmma_tail = p.tcgen05_issue = p.tcgen05_tail = kFast;
+       p.tcgen05_shared_tail = p.tcgen05_pair_tail = kFast;
        p.wgmma_queued = 1e9;
        p.mma_sync_interval_scale = p.mma_sync_latency = kFast;
      }},

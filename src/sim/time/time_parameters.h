@@ -41,7 +41,12 @@ struct TimeParameters {
   double wgmma_issue = 0;   ///< of a warp
   double wgmma_tail = 0;    ///< from the end of the last product to the end of the wait
   double wgmma_queued = 0;  ///< operations of an SM that are accepted ahead
-  double tcgen05_issue = 0, tcgen05_tail = 0, tcgen05_access_latency = 0, tcgen05_alloc = 0;
+  double tcgen05_issue = 0, tcgen05_alloc = 0;
+  /// From the end of the last product to its commit's arrival, and what comes to it with A in
+  /// shared memory, and of a pair of CTAs
+  double tcgen05_tail = 0, tcgen05_shared_tail = 0, tcgen05_pair_tail = 0;
+  /// Tensor Memory: of a quarter of its lanes, which the warps of one number modulo 4 share
+  double tcgen05_access_latency = 0, tcgen05_load_bytes = 1, tcgen05_store_bytes = 1;
 
   // Asynchronous copies and barriers.
   double copy_issue = 0;             ///< of a warp: TMA

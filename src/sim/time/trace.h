@@ -44,8 +44,8 @@ enum class TraceKind : std::uint8_t {
   kGridWait,
   kTensorMma,     ///< tcgen05.mma. a: m << 16 | n; b: k; is_shared; is_pair: of two CTAs
   kTensorCommit,  ///< b: mbarrier at which it arrives
-  kTensorAccess,  ///< tcgen05.ld or st. a: cells of a lane
-  kTensorWait,
+  kTensorAccess,  ///< tcgen05.ld or st (is_write). a: cells of a lane
+  kTensorWait,    ///< for all stores (is_write) or loads
   kTensorAlloc,
 };
 

@@ -148,21 +148,22 @@ TEST(MachineCode, AnyBytesAreReadOrRefused) {
   EXPECT_GT(num_refused, 1000);
 }
 
-/// What is predicted for the golden kernel with so many turns of its loop, by its cubin or (empty)
-/// by PTX.
-nlohmann::json predict_chain(std::uint32_t turns, const std::string& cubin) {
+/// What is predicted for a golden kernel with so many turns of its loop, by its cubin or (empty) by
+/// PTX.
+nlohmann::json predict_golden(const std::string& kernel, const DeviceModel& model,
+                              std::uint32_t turns, const std::string& cubin) {
   Options options;
   options.checks = parse_checks("none");
   options.report_path = "memory";
   options.has_time = true;
-  Machine machine(device_models().front(), options);
+  Machine machine(model, options);
   const std::uint64_t data = machine.memory().allocate(4096, "data");
   std::memset(reinterpret_cast<void*>(data), 0, 4096);
-  Module module = parse_module(read_golden_file("chain.ptx"), "chain.ptx");
+  Module module = parse_module(read_golden_file(kernel + ".ptx"), kernel + ".ptx");
   if (!cubin.empty()) module.cubin = std::make_shared<const std::string>(cubin);
   Launch launch;
   launch.module = machine.load(std::move(module));
-  launch.kernel = "chain";
+  launch.kernel = kernel;
   launch.block.x = 32;
   launch.params.resize(12);
   std::memcpy(launch.params.data(), &data, 8);
@@ -170,6 +171,9 @@ nlohmann::json predict_chain(std::uint32_t turns, const std::string& cubin) {
   const auto fault = machine.launch(launch);
   EXPECT_FALSE(fault) << fault->message;
   return parse_json(machine.take_report(), "report")["kernels"][0]["predicted"];
+}
+nlohmann::json predict_chain(std::uint32_t turns, const std::string& cubin) {
+  return predict_golden("chain", device_models().front(), turns, cubin);
 }
 
 // A turn is a load, four sums of 4 clocks, an exponential, a shuffle and a store; ptxas keeps the
@@ -185,6 +189,36 @@ TEST(MachineCode, IsPlayedInThePlaceOfPtx) {
   EXPECT_GT(by_machine, 16 + 2 * 15);
   EXPECT_LT(by_machine, 16 + 29 + 19 + 30 + 40);
   EXPECT_NEAR(by_machine / by_ptx, 1, 0.5);
+}
+
+// A warp loads 4 x 32 columns of its 32 lanes, 16 KiB at 53 bytes a clock, adds them, and stores 4
+// KiB at 97. By PTX the four loads wait once for their latency; ptxas has the third and the fourth
+// in the registers of the second, so there are three, and one of the store.
+TEST(MachineCode, TensorMemoryIsOnePortForAQuarterOfItsLanes) {
+  const std::string cubin = read_golden_file("tensor.cubin");
+  std::map<MachineKind, int> count;
+  int num_pairs = 0;
+  for (const MachineInsn& insn : read_chain(cubin, "tensor")) {
+    ++count[machine_kind(insn)];
+    num_pairs += insn.opcode == 0x4b;  // FADD2
+  }
+  EXPECT_EQ(count[MachineKind::kTensorMemory], 4 + 4 + 1);
+  EXPECT_EQ(num_pairs, 48);
+  const auto found = std::ranges::find(device_models(), "b200", &DeviceModel::key);
+  ASSERT_NE(found, device_models().end());
+  const auto clocks = [&](const std::string& code) {
+    const nlohmann::json few = predict_golden("tensor", *found, 10, code);
+    const nlohmann::json many = predict_golden("tensor", *found, 60, code);
+    EXPECT_EQ(few["costs_from"], code.empty() ? "PTX" : "machine code");
+    return (many["us"].get<double>() - few["us"].get<double>()) * 1965 / 50;
+  };
+  constexpr double kPort = 4 * 4096 / 53.0 + 4096 / 97.0;
+  constexpr double kLatency = 160, kSums = 48 * 2, kRest = 40;  // kRest: issue, branch
+  const double by_ptx = clocks(""), by_machine = clocks(cubin);
+  EXPECT_GT(by_ptx, kPort + 2 * kLatency);
+  EXPECT_LT(by_ptx, kPort + 2 * kLatency + 2 * kSums + kRest);  // chains of three
+  EXPECT_GT(by_machine, kPort + 4 * kLatency);
+  EXPECT_LT(by_machine, kPort + 4 * kLatency + kSums + kRest);
 }
 
 TEST(MachineCode, ThatCannotBeReadIsTold) {
