@@ -7,13 +7,12 @@
 // thread goes O0 += P0 V, S0 = Q0 K', O1 += P1 V, S1 = Q1 K': while the softmax warps of tile 0
 // work on S0, the products of tile 1 run. What a thread does to its row is split too. Softmax warps
 // find maximum and powers and keep their registers for scores; correction warps read the row's
-// factor from shared memory, touch the results only if some row of the warp needs it, and write the
-// output.
+// factor from shared memory and touch the results only if some row of the warp needs it.
 //
 //   warp 13, one thread    Q of both tiles once; boxes of K and of V, each for both tiles
 //   warp 12, one thread    products, as above
-//   warps 0-3, 4-7         softmax of tile 0, 1: S -> factor -> P over the columns of S
-//   warps 8-11             correction: factor -> O0, O1; at the end out
+//   warps 0-3, 4-7         softmax of tile 0, 1: S -> factor -> P over the columns of S; then O out
+//   warps 8-11             correction: factor -> O0, O1
 //
 //   tensor      | S0 S1 |     | O0 S0' | O1 S1' | O0 S0" | ...
 //   softmax 0        | max exp2 |      | max exp2 |      | ...
@@ -21,8 +20,15 @@
 //   correction           | O0 | O1 |        | O0 | O1 |          when a maximum grew by 2^8
 //
 //   barriers   s_full[t]: scores, by commit             factor[t]: factors of rows, 128 arrivals
-//              p_ready[t]: P and O may be used, 128 + 128 arrivals     o_full[t]: the end, by
-//              commit
+//              p_ready[t]: 3/4 of P and O may be used, 128 + 128 arrivals     p_rest[t]: the rest
+//              o_full[t]: the end, by commit
+//
+// From its scores to its next scores a tile goes one after the other through its softmax, the
+// product of P and that of the next scores; the other tile fills only what is left of the tensor
+// core. So time is what that chain takes, and nothing may be on it that can be elsewhere: the
+// product of P begins with three quarters of it, all waits of the multiplying thread but that for P
+// come before, each tile's own threads write its results, and the first keys are asked for before
+// the CTA has its columns (docs/notes/2026-11-27-blackwell-times.md).
 //
 // P takes the place of S, so S0' is written where P0 is read: both products are the same thread's,
 // one after the other in the one pipe. (FlashAttention-4 and CUTLASS's kernel do so. The manual
@@ -32,8 +38,9 @@
 // function unit, the products 512 at head_dim 64 and 1024 at 128, so that a share of the powers
 // goes to a polynomial of degree 5, two numbers an instruction, as exact as the unit.
 //
-// Registers: 192 for softmax threads, 80 for correction, 48 for the rest.
-// Limit: at head_dim 128 1024 cycles of the tensor core a tile, 896 of powers, 600 of shared memory
+// Registers: 200 for softmax threads (head_dim 64: 208), 48 for those that correct, 64 (48) for the
+// rest. sm_103a, of the same PTX, needs more than 192 for the first where sm_100a does not.
+// Limit: at head_dim 128 1024 cycles of the tensor core a tile, 768 of powers, 600 of shared memory
 // (B of both products once for each tile). Counts and bounds beside stage C: README.md.
 // Sources: FlashAttention-4 (arXiv 2603.05451), its kernel for sm_100.
 #include "kernels/attention_sm100/polynomial.h"
@@ -45,16 +52,22 @@ namespace tilewright::kernels {
 namespace {
 
 constexpr int kStages = kStageEStages, kTiles = 2;
+constexpr int kEarlyKeys = 96;  // of P: their products begin while the last powers are computed
 constexpr int kCorrectionWarp = 8, kMmaWarp = 12, kLoadWarp = 13;
-constexpr int kSoftmaxRegisters = 192, kCorrectionRegisters = 80, kOtherRegisters = 48;
 
 template <class Element, int HeadDim, int ValueDim = HeadDim>
 struct Kernel : tile::TilesInFlight<kTiles, ValueDim> {
   static constexpr int kKeyBoxes = HeadDim / tile::kBoxElems;
   static constexpr int kValueBoxes = ValueDim / tile::kBoxElems;
   static constexpr int kStepBoxes = kKeyBoxes + kValueBoxes;
-  using Polynomial = tile::EveryPairByPolynomial<HeadDim == 64 ? 4 : 8>;
+  // Boxes of values that always lie one behind the other in the ring: for one instruction.
+  static constexpr int kValueSpan = kStages % kStepBoxes == 0 ? kValueBoxes : 1;
+  using Polynomial = tile::EveryPairByPolynomial<4>;
   static constexpr int kColumns = 512;
+  // 256 softmax threads, 128 that correct, 128 others
+  static constexpr int kSoftmaxRegisters = HeadDim == 64 ? 208 : 200;
+  static constexpr int kCorrectionRegisters = 48;
+  static constexpr int kOtherRegisters = 512 - 2 * kSoftmaxRegisters - kCorrectionRegisters;
   using Base = tile::TilesInFlight<kTiles, ValueDim>;
   using Base::correct, Base::results, Base::rows_of, Base::scores;
   using typename Base::KeyRange;
@@ -69,16 +82,21 @@ struct Kernel : tile::TilesInFlight<kTiles, ValueDim> {
     float factors[kTiles][tile::kRowThreads];
     tile::RingBarriers<kStages> ring;
     typename Base::Barriers barriers;
+    std::uint64_t p_rest[kTiles];  // the last quarter of P may be used, 128 arrivals
     std::uint32_t tensor_memory;
 
     __device__ void initialise() {
       ring.initialise(1);
       barriers.initialise();
+      for (std::uint64_t& barrier : p_rest)
+        ptx::mbarrier_init(ptx::shared_address(&barrier), tile::kRowThreads);
     }
   };
   static_assert(sizeof(Shared) <= stage_e_shared_bytes(HeadDim));
 
-  static __device__ void load(const AttentionParams& params, Shared& shared) {
+  // The loading thread. What fits into the ring at the start is asked for before the CTA has its
+  // columns of Tensor Memory.
+  static __device__ void begin_loading(const AttentionParams& params, Shared& shared) {
     const KeyRange keys(params);
     if (keys.count() == 0) return;
     const Rows first = rows_of(params, 0);
@@ -88,8 +106,14 @@ struct Kernel : tile::TilesInFlight<kTiles, ValueDim> {
     tile::load_queries(params, shared.q[0], first, q_full);
     tile::load_queries(params, shared.q[1], rows_of(params, 1), q_full);
     tile::RingPosition<kStages> at;
+    tile::load_tile<kKeyBoxes>(params, shared, params.k_map, first, 0, keys.begin, at);
+  }
+  static __device__ void load(const AttentionParams& params, Shared& shared) {
+    const KeyRange keys(params);
+    const Rows first = rows_of(params, 0);
+    auto at = tile::box_position<kStages>(kKeyBoxes);
     for (std::int32_t n = keys.begin; n < keys.end; ++n) {
-      tile::load_tile<kKeyBoxes>(params, shared, params.k_map, first, 0, n, at);
+      if (n > keys.begin) tile::load_tile<kKeyBoxes>(params, shared, params.k_map, first, 0, n, at);
       tile::load_tile<kValueBoxes>(params, shared, params.v_map, first, 0, n, at);
     }
   }
@@ -99,41 +123,62 @@ struct Kernel : tile::TilesInFlight<kTiles, ValueDim> {
     Shared& shared;
     std::uint32_t columns;
 
-    __device__ tile::RingPosition<kStages> wait_box(std::int32_t index) const {
-      const auto at = tile::box_position<kStages>(index);
-      tile::Ring<kStages>(shared.ring).wait_full(at);
-      return at;
+    static __device__ std::int32_t first_value(std::int32_t step) {
+      return step * kStepBoxes + kKeyBoxes;
+    }
+    __device__ std::uint32_t box(std::int32_t index) const {
+      return ptx::shared_address(shared.boxes[tile::box_position<kStages>(index).stage]);
+    }
+    template <int Boxes>
+    __device__ void wait_for(std::int32_t first_box) const {
+#pragma unroll
+      for (int i = 0; i < Boxes; ++i)
+        tile::Ring<kStages>(shared.ring).wait_full(tile::box_position<kStages>(first_box + i));
     }
     template <int Boxes>
     __device__ void release(std::int32_t first_box) const {
-      for (int box = 0; box < Boxes; ++box) {
+#pragma unroll
+      for (int i = 0; i < Boxes; ++i) {
         ptx::tcgen05_commit(
-            tile::Ring<kStages>(shared.ring).empty(tile::box_position<kStages>(first_box + box)));
+            tile::Ring<kStages>(shared.ring).empty(tile::box_position<kStages>(first_box + i)));
       }
     }
     __device__ void score(std::int32_t step, int t) const {
       const std::int32_t first_box = step * kStepBoxes;
-#pragma unroll 1
-      for (int box = 0; box < kKeyBoxes; ++box) {
-        const auto at = wait_box(first_box + box);
+#pragma unroll kKeyBoxes <= 2 ? kKeyBoxes : 1  // with more there are too many addresses
+      for (int i = 0; i < kKeyBoxes; ++i) {
         tile::issue_scores<Element, tile::kKeys>(
-            scores(columns, t), ptx::shared_address(shared.q[t][box]),
-            ptx::shared_address(shared.boxes[at.stage]), box > 0);
+            scores(columns, t), ptx::shared_address(shared.q[t][i]), box(first_box + i), i > 0);
       }
       ptx::tcgen05_commit(ptx::shared_address(&shared.barriers.s_full[t]));
       if (t == kTiles - 1) release<kKeyBoxes>(first_box);
     }
+    template <int First, int End>
     __device__ void add_values(std::int32_t step, int t) const {
-      const std::int32_t first_box = step * kStepBoxes + kKeyBoxes;
-      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]), step & 1);
-#pragma unroll 1
-      for (int box = 0; box < kValueBoxes; ++box) {
-        const auto at = wait_box(first_box + box);
-        tile::issue_values<Element, tile::kKeys>(
-            results(columns, t) + box * tile::kBoxElems, scores(columns, t),
-            ptx::shared_address(shared.boxes[at.stage]), step > 0);
+#pragma unroll
+      for (int i = 0; i < kValueBoxes; i += kValueSpan) {
+        tile::issue_values<Element, End, 1, First, kValueSpan>(
+            results(columns, t) + i * tile::kBoxElems, scores(columns, t),
+            box(first_value(step) + i), step > 0 || First > 0);
       }
-      if (t == kTiles - 1) release<kValueBoxes>(first_box);
+    }
+    // Products of a step with P of tile t, and scores of the next. All that it may have to wait for
+    // but P comes first: from P on the tensor core waits for what this thread does.
+    __device__ void add_step(std::int32_t step, int t, bool is_last) const {
+      if (t == 0) {
+        wait_for<kValueBoxes>(first_value(step));
+        if (!is_last) wait_for<kKeyBoxes>((step + 1) * kStepBoxes);
+      }
+      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]), step & 1);
+      add_values<0, kEarlyKeys>(step, t);
+      tile::wait_for_tensor_memory(ptx::shared_address(&shared.p_rest[t]), step & 1);
+      add_values<kEarlyKeys, tile::kKeys>(step, t);
+      if (!is_last) {
+        score(step + 1, t);
+      } else {
+        ptx::tcgen05_commit(ptx::shared_address(&shared.barriers.o_full[t]));
+      }
+      if (t == kTiles - 1) release<kValueBoxes>(first_value(step));
     }
   };
 
@@ -141,75 +186,85 @@ struct Kernel : tile::TilesInFlight<kTiles, ValueDim> {
     if (steps == 0) return;
     const Multiplier multiplier = {shared, columns};
     ptx::mbarrier_wait_parity(ptx::shared_address(&shared.barriers.q_full), 0);
+    multiplier.template wait_for<kKeyBoxes>(0);
 #pragma unroll 1
     for (int t = 0; t < kTiles; ++t) multiplier.score(0, t);
 #pragma unroll 1
     for (std::int32_t step = 0; step < steps; ++step) {
 #pragma unroll 1
-      for (int t = 0; t < kTiles; ++t) {
-        multiplier.add_values(step, t);
-        if (step + 1 < steps) {
-          multiplier.score(step + 1, t);
-        } else {
-          ptx::tcgen05_commit(ptx::shared_address(&shared.barriers.o_full[t]));
-        }
-      }
+      for (int t = 0; t < kTiles; ++t) multiplier.add_step(step, t, step + 1 == steps);
     }
   }
 
-  // A softmax thread: scores of its row to P and the factor of earlier results; at the end the
-  // factor of all.
-  static __device__ void run_softmax(const AttentionParams& params, Shared& shared,
-                                     std::uint32_t columns, int t) {
-    const KeyRange keys(params);
-    const Rows rows = rows_of(params, t);
+  // A softmax thread: scores of its row to P and the factor of earlier results.
+  static __device__ void weigh(const AttentionParams& params, Shared& shared, const Rows& rows,
+                               const KeyRange& keys, std::uint32_t own, int t,
+                               tile::RowSoftmax& softmax) {
     const auto row = static_cast<std::int32_t>(threadIdx.x % tile::kRowThreads);
-    const bool has_rows = ptx::uniform(row) < rows.rows();
     const tile::VisibleKeys visible(params, rows.query(row) + rows.shift(), rows.sequence.kv_len);
-    const std::uint32_t own = tile::own_lanes(scores(columns, t));
-    const std::uint32_t factor_barrier = ptx::shared_address(&shared.barriers.factor[t]);
-    tile::RowSoftmax softmax;
     for (std::int32_t n = keys.begin; n < keys.end; ++n) {
       tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.s_full[t]),
                                    n - keys.begin & 1);
       float s[4][32], factor = 1.0f;
-      if (has_rows) {
-        tile::load_row(s, own);
-        tile::cap_row(s, params.softcap_scale);
-        if (n < rows.tiles.plain_begin || n >= rows.tiles.plain_end)
-          tile::hide_row_keys(s, visible, n * tile::kKeys);
-        softmax.raise(s, params.scale_log2, factor);
-      } else {
-#pragma unroll
-        for (int i = 0; i < 128; ++i) s[i / 32][i % 32] = 0.0f;
-      }
+      tile::load_row(s, own);
+      tile::cap_row(s, params.softcap_scale);
+      if (n < rows.tiles.plain_begin || n >= rows.tiles.plain_end)
+        tile::hide_row_keys(s, visible, n * tile::kKeys);
+      softmax.raise(s, params.scale_log2, factor);
       shared.factors[t][row] = factor;
-      tile::hand_over_tensor_memory(factor_barrier);
-      softmax.template exponentiate<Polynomial>(s, params.scale_log2);
-      tile::store_operand<Element>(own, s);
+      tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.factor[t]));
+      // Three quarters of P, then the rest: the product need not wait for the last powers.
+      auto& early = reinterpret_cast<float(&)[3][32]>(s[0]);
+      auto& late = reinterpret_cast<float(&)[1][32]>(s[3]);
+      softmax.template exponentiate<Polynomial>(early, params.scale_log2);
+      tile::store_operand_part<Element>(own, early);
       ptx::tcgen05_wait_st_sync_aligned();
-      if (t == 0 && n + 1 == keys.end) {
+      if (t == 0 && n + 1 == keys.end)
         tile::clear_values_behind(params, shared, rows.sequence.kv_len, keys.begin, keys.end);
-      }
       tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]));
+      softmax.template exponentiate<Polynomial>(late, params.scale_log2);
+      tile::store_operand_part<Element>(own + arch::packed_columns(kEarlyKeys), late);
+      ptx::tcgen05_wait_st_sync_aligned();
+      tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_rest[t]));
+    }
+  }
+  // The same of a warp without rows: zeros.
+  static __device__ void weigh_nothing(const AttentionParams& params, Shared& shared,
+                                       const Rows& rows, const KeyRange& keys, std::uint32_t own,
+                                       int t) {
+#pragma unroll 1
+    for (std::int32_t n = keys.begin; n < keys.end; ++n) {
+      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.s_full[t]),
+                                   n - keys.begin & 1);
+      shared.factors[t][threadIdx.x % tile::kRowThreads] = 1.0f;
+      tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.factor[t]));
+      constexpr float kZeros[4][32] = {};
+      tile::store_operand<Element>(own, kZeros);
+      ptx::tcgen05_wait_st_sync_aligned();
+      if (t == 0 && n + 1 == keys.end)
+        tile::clear_values_behind(params, shared, rows.sequence.kv_len, keys.begin, keys.end);
+      tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]));
+      tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_rest[t]));
+    }
+  }
+  // All that it does; at the end the results out.
+  static __device__ void run_softmax(const AttentionParams& params, Shared& shared,
+                                     std::uint32_t columns, int t) {
+    const KeyRange keys(params);
+    const Rows rows = rows_of(params, t);
+    const std::uint32_t own = ptx::uniform(tile::own_lanes(scores(columns, t)));
+    tile::RowSoftmax softmax;
+    if (ptx::uniform(static_cast<std::int32_t>(threadIdx.x % tile::kRowThreads)) < rows.rows()) {
+      weigh(params, shared, rows, keys, own, t, softmax);
+    } else {
+      weigh_nothing(params, shared, rows, keys, own, t);
     }
     if (keys.count() > 0)
       tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.o_full[t]), 0);
-    shared.factors[t][row] = tile::finish_group_row(params, rows, softmax);
-    tile::hand_over_tensor_memory(factor_barrier);
-  }
-
-  static __device__ void finish(const AttentionParams& params, Shared& shared,
-                                std::uint32_t columns, std::int32_t steps) {
-#pragma unroll 1
-    for (int t = 0; t < kTiles; ++t) {
-      const Rows rows = rows_of(params, t);
-      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.factor[t]), steps & 1);
-      if (rows.rows() <= 0) continue;
-      tile::store_results<Element, kValueBoxes>(params, shared.q[t], rows, results(columns, t),
-                                                shared.factors[t][threadIdx.x % tile::kRowThreads],
-                                                steps > 0);
-    }
+    const float factor = tile::finish_group_row(params, rows, softmax);
+    if (rows.rows() <= 0) return;
+    tile::store_results<Element, kValueBoxes, tile::kTensorRows, tile::StoreOfTile<ValueDim>>(
+        params, shared.q[t], rows, results(columns, t), factor, keys.count() > 0, {t});
   }
 
   static __device__ void run(const AttentionParams& params) {
@@ -218,9 +273,14 @@ struct Kernel : tile::TilesInFlight<kTiles, ValueDim> {
     if (rows_of(params, 0).rows() <= 0) return;  // a short one of packed sequences
     for (int t = 0; t < kTiles; ++t)
       tile::clear_rows_behind(shared.q[t], rows_of(params, t).box_rows());
-    const std::uint32_t columns =
-        tile::open_tensor_memory<kColumns>(shared.tensor_memory, [&] { shared.initialise(); });
     const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
+    if (warp == kLoadWarp && ptx::elect_sync()) {
+      shared.initialise();
+      ptx::fence_mbarrier_init_release_cluster();
+      begin_loading(params, shared);
+    }
+    __syncwarp();
+    const std::uint32_t columns = tile::open_tensor_memory<kColumns>(shared.tensor_memory, [] {});
     if (warp < kCorrectionWarp) {
       ptx::setmaxnreg_inc_sync_aligned<kSoftmaxRegisters>();
       const int t = static_cast<int>(warp / 4);
@@ -229,7 +289,6 @@ struct Kernel : tile::TilesInFlight<kTiles, ValueDim> {
       ptx::setmaxnreg_dec_sync_aligned<kCorrectionRegisters>();
       const std::int32_t steps = KeyRange(params).count();
       correct(shared, columns, steps);
-      finish(params, shared, columns, steps);
     } else {
       ptx::setmaxnreg_dec_sync_aligned<kOtherRegisters>();
       if (warp == kMmaWarp && ptx::elect_sync()) {

@@ -7,7 +7,7 @@ namespace tilewright::kernels {
 
 /// Entries attention_sm100_stage_e_{bf16,f16}_{d64,d128,d192_v128}: as stage C, with two tiles of
 /// rows a CTA; the last has 192 columns of queries and keys and 128 of values. Every fourth pair of
-/// powers at head_dim 64 and every eighth at others goes through a polynomial.
+/// powers goes through a polynomial.
 inline constexpr AttentionSupport kStageESupport = {.max_head_dim = 128,
                                                     .has_lse = true,
                                                     .has_window = true,

@@ -11,8 +11,8 @@
 //   scales    of q and k go into the exponent's factor, of v to the end; per block of keys a weight
 //             is smaller as its values' scale is below the largest one
 //
-// Roles, barriers and columns of Tensor Memory as in stage E. At head_dim 256 results of two tiles
-// would be all 512 columns: there is one, and products and softmax take turns.
+// Roles, barriers and columns of Tensor Memory as in stage E, P in two halves. At head_dim 256
+// results of two tiles would be all 512 columns: there is one, and products and softmax take turns.
 //
 // Limit and counts: README.md.
 #include "arch/instruction_descriptor.h"
@@ -31,6 +31,7 @@ namespace {
 
 constexpr int kCorrectionWarp = 8, kMmaWarp = 12, kLoadWarp = 13;
 constexpr int kSoftmaxRegisters = 192, kCorrectionRegisters = 80, kOtherRegisters = 48;
+constexpr int kEarlyKeys = 64;  // of P: their products begin while the last powers are computed
 constexpr float kWeightAtMaximum = 7.0f, kLargestWeight = 8.8f;  // k7/softmax.h
 
 __device__ inline float find_scale(const Fp8Scales& scales, std::int32_t head, std::int32_t block) {
@@ -56,8 +57,8 @@ struct CodeSoftmax {
     return true;
   }
   // s becomes 2^(scale * s - base + value_log2); the sum is that without value_log2.
-  template <class Polynomial>
-  __device__ void exponentiate(float (&s)[4][32], float scale, float value_log2) {
+  template <class Polynomial, int Chunks>
+  __device__ void exponentiate(float (&s)[Chunks][32], float scale, float value_log2) {
     const float from = value_log2 - (base == -INFINITY ? 0.0f : base);
     const float added = tile::exponentiate_row<Polynomial>(s, scale, from);
     sum = fmaf(added, ptx::ex2_approx_ftz_f32(-value_log2), sum);
@@ -86,11 +87,14 @@ struct Kernel : tile::TilesInFlight<stage_h_tiles(HeadDim), HeadDim> {
     float factors[kTiles][tile::kRowThreads];
     tile::RingBarriers<kStages> ring;
     typename Base::Barriers barriers;
+    std::uint64_t p_rest[kTiles];  // the second half of P may be used, 128 arrivals
     std::uint32_t tensor_memory;
 
     __device__ void initialise() {
       ring.initialise(1);
       barriers.initialise();
+      for (std::uint64_t& barrier : p_rest)
+        ptx::mbarrier_init(ptx::shared_address(&barrier), tile::kRowThreads);
     }
   };
   static_assert(sizeof(Shared) <= stage_h_shared_bytes(HeadDim));
@@ -105,27 +109,36 @@ struct Kernel : tile::TilesInFlight<stage_h_tiles(HeadDim), HeadDim> {
           rows.kv_head * rows.group, rows.sequence.q_begin + rows.first_query,
           rows.stored_batch(params), ptx::shared_address(&shared.barriers.q_full));
   }
-  static __device__ void load(const AttentionFp8Params& params, Shared& shared) {
+  static __device__ void load_rows(const AttentionFp8Params& params, Shared& shared,
+                                   const Rows& work, const void* map, std::int32_t n,
+                                   tile::RingPosition<kStages>& at) {
+    const tile::Ring<kStages> ring(shared.ring);
+    ring.start_filling(at, kItemBytes);
+    for (int box = 0; box < kBoxes; ++box)
+      ptx::cp_async_bulk_tensor_4d_shared_global(
+          ptx::shared_address(shared.items[at.stage]) + box * kSpanBoxBytes, map, box * kSpan,
+          work.sequence.kv_begin + n * tile::kKeys, work.kv_head,
+          params.cu_kv == nullptr ? work.batch : 0, ring.full(at));
+    at.advance();
+  }
+  // Queries and the first keys, before the CTA has its columns of Tensor Memory.
+  static __device__ void begin_loading(const AttentionFp8Params& params, Shared& shared) {
     const KeyRange keys(params);
     if (keys.count() == 0) return;
     const Rows work = rows_of(params, 0);
     ptx::mbarrier_arrive_expect_tx(ptx::shared_address(&shared.barriers.q_full),
                                    kTiles * kBoxes * work.box_rows() * kSpan);
     for (int t = 0; t < kTiles; ++t) load_queries(params, shared, t);
-    const tile::Ring<kStages> ring(shared.ring);
     tile::RingPosition<kStages> at;
-    const auto load_rows = [&](const void* map, std::int32_t n) {
-      ring.start_filling(at, kItemBytes);
-      for (int box = 0; box < kBoxes; ++box)
-        ptx::cp_async_bulk_tensor_4d_shared_global(
-            ptx::shared_address(shared.items[at.stage]) + box * kSpanBoxBytes, map, box * kSpan,
-            work.sequence.kv_begin + n * tile::kKeys, work.kv_head,
-            params.cu_kv == nullptr ? work.batch : 0, ring.full(at));
-      at.advance();
-    };
+    load_rows(params, shared, work, params.k_map, keys.begin, at);
+  }
+  static __device__ void load(const AttentionFp8Params& params, Shared& shared) {
+    const KeyRange keys(params);
+    const Rows work = rows_of(params, 0);
+    auto at = tile::box_position<kStages>(1);
     for (std::int32_t n = keys.begin; n < keys.end; ++n) {
-      load_rows(params.k_map, n);
-      load_rows(params.v_map, n);
+      if (n > keys.begin) load_rows(params, shared, work, params.k_map, n, at);
+      load_rows(params, shared, work, params.v_map, n, at);
     }
   }
 
@@ -143,19 +156,19 @@ struct Kernel : tile::TilesInFlight<stage_h_tiles(HeadDim), HeadDim> {
                                                                .m = tile::kTensorRows,
                                                                .n = static_cast<std::uint32_t>(n)});
     }
-    __device__ tile::RingPosition<kStages> wait_item(std::int32_t index) const {
-      const auto at = tile::box_position<kStages>(index);
-      tile::Ring<kStages>(shared.ring).wait_full(at);
-      return at;
+    __device__ void wait_item(std::int32_t index) const {
+      tile::Ring<kStages>(shared.ring).wait_full(tile::box_position<kStages>(index));
+    }
+    __device__ std::uint32_t item(std::int32_t index) const {
+      return ptx::shared_address(shared.items[tile::box_position<kStages>(index).stage]);
     }
     __device__ void release(std::int32_t index) const {
       ptx::tcgen05_commit(
           tile::Ring<kStages>(shared.ring).empty(tile::box_position<kStages>(index)));
     }
     __device__ void score(std::int32_t step, int t) const {
-      const auto at = wait_item(2 * step);
       const std::uint64_t a = KeyItem::tensor_k_major(ptx::shared_address(shared.q[t]));
-      const std::uint64_t b = KeyItem::tensor_k_major(ptx::shared_address(shared.items[at.stage]));
+      const std::uint64_t b = KeyItem::tensor_k_major(item(2 * step));
 #pragma unroll
       for (std::uint32_t byte = 0; byte < HeadDim; byte += kStepBytes) {
         const std::uint32_t units = (byte / kSpan * kSpanBoxBytes + byte % kSpan) >> 4;
@@ -165,33 +178,41 @@ struct Kernel : tile::TilesInFlight<stage_h_tiles(HeadDim), HeadDim> {
       ptx::tcgen05_commit(ptx::shared_address(&shared.barriers.s_full[t]));
       if (t == kTiles - 1) release(2 * step);
     }
+    template <int First, int End>
     __device__ void add_values(std::int32_t step, int t) const {
-      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]), step & 1);
-      const auto at = wait_item(2 * step + 1);
-      const std::uint64_t b = KeyItem::tensor_mn_major(ptx::shared_address(shared.items[at.stage]));
+      const std::uint64_t b = KeyItem::tensor_mn_major(item(2 * step + 1));
 #pragma unroll
-      for (std::uint32_t i = 0; i < tile::kKeys / kStepBytes; ++i)
-        ptx::tcgen05_mma_f8f6f4_tmem(results(columns, t),
-                                     scores(columns, t) + arch::packed_columns(i * kStepBytes, 8),
-                                     b + (i * kStepBytes * kSpan >> 4),
-                                     instruction(arch::Major::kMN, HeadDim), step > 0 || i > 0);
+      for (std::uint32_t key = First; key < End; key += kStepBytes)
+        ptx::tcgen05_mma_f8f6f4_tmem(
+            results(columns, t), scores(columns, t) + arch::packed_columns(key, 8),
+            b + (key * kSpan >> 4), instruction(arch::Major::kMN, HeadDim), step > 0 || key > 0);
+    }
+    // As stage E: all that it may have to wait for but P comes first.
+    __device__ void add_step(std::int32_t step, int t, bool is_last) const {
+      if (t == 0) {
+        wait_item(2 * step + 1);
+        if (!is_last) wait_item(2 * step + 2);
+      }
+      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]), step & 1);
+      add_values<0, kEarlyKeys>(step, t);
+      tile::wait_for_tensor_memory(ptx::shared_address(&shared.p_rest[t]), step & 1);
+      add_values<kEarlyKeys, tile::kKeys>(step, t);
+      if (!is_last) {
+        score(step + 1, t);
+      } else {
+        ptx::tcgen05_commit(ptx::shared_address(&shared.barriers.o_full[t]));
+      }
       if (t == kTiles - 1) release(2 * step + 1);
     }
     __device__ void run(std::int32_t steps) const {
       if (steps == 0) return;
       ptx::mbarrier_wait_parity(ptx::shared_address(&shared.barriers.q_full), 0);
+      wait_item(0);
       for (int t = 0; t < kTiles; ++t) score(0, t);
 #pragma unroll 1
       for (std::int32_t step = 0; step < steps; ++step) {
 #pragma unroll 1
-        for (int t = 0; t < kTiles; ++t) {
-          add_values(step, t);
-          if (step + 1 < steps) {
-            score(step + 1, t);
-          } else {
-            ptx::tcgen05_commit(ptx::shared_address(&shared.barriers.o_full[t]));
-          }
-        }
+        for (int t = 0; t < kTiles; ++t) add_step(step, t, step + 1 == steps);
       }
     }
   };
@@ -199,10 +220,11 @@ struct Kernel : tile::TilesInFlight<stage_h_tiles(HeadDim), HeadDim> {
   // ---- a softmax thread
 
   // Four codes a cell.
-  static __device__ void store_codes(std::uint32_t address, const float (&p)[4][32]) {
-    std::uint32_t cells[32];
+  template <int Chunks>
+  static __device__ void store_codes(std::uint32_t address, const float (&p)[Chunks][32]) {
+    std::uint32_t cells[8 * Chunks];
 #pragma unroll
-    for (int i = 0; i < 32; ++i) {
+    for (int i = 0; i < 8 * Chunks; ++i) {
       const float* const x = &p[i / 8][i % 8 * 4];
       cells[i] = ptx::cvt_rn_satfinite_e4m3x4_f32(x[0], x[1], x[2], x[3]);
     }
@@ -272,67 +294,87 @@ struct Kernel : tile::TilesInFlight<stage_h_tiles(HeadDim), HeadDim> {
     }
   };
 
+  // Weights of a row and the factor of earlier results.
+  static __device__ void weigh(const AttentionFp8Params& params, Shared& shared, const Rows& rows,
+                               const KeyRange& keys, std::uint32_t own, int t,
+                               CodeSoftmax& softmax) {
+    const auto row = static_cast<std::int32_t>(threadIdx.x % tile::kRowThreads);
+    const tile::VisibleKeys visible(params, rows.query(row) + rows.shift(), rows.sequence.kv_len);
+    const ScoreScales scales(params, rows, row, row < rows.rows() && keys.count() > 0);
+    for (std::int32_t n = keys.begin; n < keys.end; ++n) {
+      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.s_full[t]),
+                                   n - keys.begin & 1);
+      float s[4][32], factor = 1.0f;
+      tile::load_row(s, own);
+      float scale = scales.of_scores(n);
+      const float value_log2 = scales.value_log2(n);
+      if (params.softcap_scale != 0.0f) {
+        tile::cap_row(s, scale);
+        scale = params.scale_log2;
+      }
+      if (n < rows.tiles.plain_begin || n >= rows.tiles.plain_end)
+        tile::hide_row_keys(s, visible, n * tile::kKeys);
+      softmax.raise(s, scale, factor);
+      shared.factors[t][row] = factor;
+      tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.factor[t]));
+      auto& early = reinterpret_cast<float(&)[2][32]>(s[0]);
+      auto& late = reinterpret_cast<float(&)[2][32]>(s[2]);
+      softmax.template exponentiate<Polynomial>(early, scale, value_log2);
+      store_codes(own, early);
+      if (t == 0 && n + 1 == keys.end)
+        clear_values_behind(params, shared, rows.sequence.kv_len, keys);
+      tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]));
+      softmax.template exponentiate<Polynomial>(late, scale, value_log2);
+      store_codes(own + arch::packed_columns(kEarlyKeys, 8), late);
+      tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_rest[t]));
+    }
+  }
+  // The same of a warp without rows: zeros.
+  static __device__ void weigh_nothing(const AttentionFp8Params& params, Shared& shared,
+                                       const Rows& rows, const KeyRange& keys, std::uint32_t own,
+                                       int t) {
+#pragma unroll 1
+    for (std::int32_t n = keys.begin; n < keys.end; ++n) {
+      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.s_full[t]),
+                                   n - keys.begin & 1);
+      shared.factors[t][threadIdx.x % tile::kRowThreads] = 1.0f;
+      tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.factor[t]));
+      constexpr float kZeros[4][32] = {};
+      store_codes(own, kZeros);
+      if (t == 0 && n + 1 == keys.end)
+        clear_values_behind(params, shared, rows.sequence.kv_len, keys);
+      tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]));
+      tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_rest[t]));
+    }
+  }
+  // All that it does; at the end the results out.
   static __device__ void run_softmax(const AttentionFp8Params& params, Shared& shared,
                                      std::uint32_t columns, int t) {
     const KeyRange keys(params);
     const Rows rows = rows_of(params, t);
-    const auto row = static_cast<std::int32_t>(threadIdx.x % tile::kRowThreads);
-    const bool has_rows = ptx::uniform(row) < rows.rows();
-    const tile::VisibleKeys visible(params, rows.query(row) + rows.shift(), rows.sequence.kv_len);
-    const std::uint32_t own = tile::own_lanes(scores(columns, t));
-    const std::uint32_t factor_barrier = ptx::shared_address(&shared.barriers.factor[t]);
-    const ScoreScales scales(params, rows, row, row < rows.rows() && keys.count() > 0);
+    const std::uint32_t own = ptx::uniform(tile::own_lanes(scores(columns, t)));
     CodeSoftmax softmax;
-    for (std::int32_t n = keys.begin; n < keys.end; ++n) {
-      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.s_full[t]),
-                                   n - keys.begin & 1);
-      float s[4][32], factor = 1.0f, scale = 0.0f, value_log2 = 0.0f;
-      if (has_rows) {
-        tile::load_row(s, own);
-        scale = scales.of_scores(n), value_log2 = scales.value_log2(n);
-        if (params.softcap_scale != 0.0f) {
-          tile::cap_row(s, scale);
-          scale = params.scale_log2;
-        }
-        if (n < rows.tiles.plain_begin || n >= rows.tiles.plain_end)
-          tile::hide_row_keys(s, visible, n * tile::kKeys);
-        softmax.raise(s, scale, factor);
-      } else {
-#pragma unroll
-        for (int i = 0; i < 128; ++i) s[i / 32][i % 32] = 0.0f;
-      }
-      shared.factors[t][row] = factor;
-      tile::hand_over_tensor_memory(factor_barrier);
-      softmax.template exponentiate<Polynomial>(s, scale, value_log2);
-      store_codes(own, s);
-      if (t == 0 && n + 1 == keys.end)
-        clear_values_behind(params, shared, rows.sequence.kv_len, keys);
-      tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]));
+    if (ptx::uniform(static_cast<std::int32_t>(threadIdx.x % tile::kRowThreads)) < rows.rows()) {
+      weigh(params, shared, rows, keys, own, t, softmax);
+    } else {
+      weigh_nothing(params, shared, rows, keys, own, t);
     }
     if (keys.count() > 0)
       tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.o_full[t]), 0);
-    shared.factors[t][row] = finish_row(params, rows, softmax);
-    tile::hand_over_tensor_memory(factor_barrier);
-  }
-
-  // ---- correction threads, after their loop
-
-  static __device__ void finish(const AttentionFp8Params& params, Shared& shared,
-                                std::uint32_t columns, std::int32_t steps) {
-#pragma unroll 1
-    for (int t = 0; t < kTiles; ++t) {
-      const Rows rows = rows_of(params, t);
-      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.factor[t]), steps & 1);
-      if (rows.rows() <= 0) continue;
-      const float factor = shared.factors[t][threadIdx.x % tile::kRowThreads];
-      if (params.is_f16_out != 0) {
-        tile::store_results<tile::Fp16, kOutBoxes>(params, shared.q[t], rows, results(columns, t),
-                                                   factor, steps > 0);
-      } else {
-        tile::store_results<tile::Bf16, kOutBoxes>(params, shared.q[t], rows, results(columns, t),
-                                                   factor, steps > 0);
-      }
+    const float factor = finish_row(params, rows, softmax);
+    if (rows.rows() <= 0) return;
+    if (params.is_f16_out != 0) {
+      store<tile::Fp16>(params, shared, rows, columns, factor, keys.count() > 0, t);
+    } else {
+      store<tile::Bf16>(params, shared, rows, columns, factor, keys.count() > 0, t);
     }
+  }
+  template <class Element>
+  static __device__ void store(const AttentionFp8Params& params, Shared& shared, const Rows& rows,
+                               std::uint32_t columns, float factor, bool has_results, int t) {
+    constexpr int kAtOnce = HeadDim < 128 ? HeadDim : 128;
+    tile::store_results<Element, kOutBoxes, tile::kTensorRows, tile::StoreOfTile<kAtOnce>>(
+        params, shared.q[t], rows, results(columns, t), factor, has_results, {t});
   }
 
   // Rows of queries that no copy writes.
@@ -350,18 +392,21 @@ struct Kernel : tile::TilesInFlight<stage_h_tiles(HeadDim), HeadDim> {
     auto& shared = *reinterpret_cast<Shared*>(dynamic);
     if (rows_of(params, 0).rows() <= 0) return;  // a short one of packed sequences
     for (int t = 0; t < kTiles; ++t) clear_rows_behind(shared, t, rows_of(params, t).box_rows());
-    const std::uint32_t columns =
-        tile::open_tensor_memory<kColumns>(shared.tensor_memory, [&] { shared.initialise(); });
     const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
+    if (warp == kLoadWarp && ptx::elect_sync()) {
+      shared.initialise();
+      ptx::fence_mbarrier_init_release_cluster();
+      begin_loading(params, shared);
+    }
+    __syncwarp();
+    const std::uint32_t columns = tile::open_tensor_memory<kColumns>(shared.tensor_memory, [] {});
     if (warp < kCorrectionWarp) {
       ptx::setmaxnreg_inc_sync_aligned<kSoftmaxRegisters>();
       const int t = static_cast<int>(warp / 4);
       if (t < kTiles) run_softmax(params, shared, columns, t);
     } else if (warp < kMmaWarp) {
       ptx::setmaxnreg_dec_sync_aligned<kCorrectionRegisters>();
-      const std::int32_t steps = KeyRange(params).count();
-      correct(shared, columns, steps);
-      finish(params, shared, columns, steps);
+      correct(shared, columns, KeyRange(params).count());
     } else {
       ptx::setmaxnreg_dec_sync_aligned<kOtherRegisters>();
       if (warp == kMmaWarp && ptx::elect_sync()) {

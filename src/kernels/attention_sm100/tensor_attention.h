@@ -204,6 +204,22 @@ __device__ void multiply_tiles(Shared& shared, std::uint32_t columns, std::int32
   ptx::tcgen05_commit(ptx::shared_address(&shared.o_full));
 }
 
+/// Part of the A operand of the probabilities of a row, as below, in as few instructions as there
+/// are chunks of powers of 2.
+template <class Element, int Chunks>
+__device__ void store_operand_part(std::uint32_t address, const float (&p)[Chunks][32]) {
+  constexpr int kFirst = Chunks > 1 ? 2 : 1;
+  std::uint32_t cells[16 * kFirst];
+#pragma unroll
+  for (int i = 0; i < 16 * kFirst; ++i)
+    cells[i] = Element::pack(p[i / 16][i % 16 * 2], p[i / 16][i % 16 * 2 + 1]);
+  ptx::tcgen05_st_32x32b(address, cells);
+  if constexpr (Chunks > kFirst) {
+    store_operand_part<Element>(address + 16 * kFirst,
+                                reinterpret_cast<const float(&)[Chunks - kFirst][32]>(p[kFirst]));
+  }
+}
+
 /// Makes the A operand of the probabilities of a row, in columns of its own: two neighbours to a
 /// cell, the lower key in the lower half. Chunks of 32 columns become 16 cells.
 template <class Element, int Chunks>
@@ -239,14 +255,32 @@ __device__ void clear_values_behind(const kernels::AttentionParams& params, Shar
   ptx::fence_proxy_async_shared_cta();
 }
 
+/// For store_results(): the only ones who store in a CTA. They wait until what they wrote is there.
+struct OneStore {
+  static constexpr int kChunks = 1;
+  __device__ void sync() const { ptx::bar_sync<kRowBarrier, kRowThreads>(); }
+  __device__ void wait() const { ptx::cp_async_bulk_wait_group<0>(); }
+};
+/// One of several, by barriers of their own, with registers for all columns of a row. At the end
+/// shared memory has been read, and may be given back.
+template <int Columns>
+struct StoreOfTile {
+  int tile;
+
+  static constexpr int kChunks = Columns / 32;
+  __device__ void sync() const { ptx::bar_sync<kRowThreads>(kRowBarrier + tile); }
+  __device__ void wait() const { ptx::cp_async_bulk_wait_group_read<0>(); }
+};
+
 /// 128 threads, one a row: results times `factor` to `boxes` of shared memory and out by tensor
 /// copies, or, where a box would run over the end of a packed sequence, row by row up to value_dim.
 /// Without keys (`has_results` false) zeros. With 64 rows, threads from 64 on have the second half
 /// of every 256 columns of theirs.
-template <class Element, int ValueBoxes, int Rows = kTensorRows>
+template <class Element, int ValueBoxes, int Rows = kTensorRows, class Store = OneStore>
 __device__ void store_results(const kernels::AttentionParams& params,
                               std::uint8_t (*boxes)[Rows * kBoxRowBytes], const GroupRows& rows,
-                              std::uint32_t results, float factor, bool has_results) {
+                              std::uint32_t results, float factor, bool has_results,
+                              Store store = {}) {
   constexpr int kLanesOfRow = kTensorRows / Rows, kColumns = ValueBoxes * kBoxElems / kLanesOfRow;
   const auto row = static_cast<std::int32_t>(threadIdx.x % Rows);
   const int part = static_cast<int>(threadIdx.x % kRowThreads / Rows);
@@ -258,24 +292,28 @@ __device__ void store_results(const kernels::AttentionParams& params,
                       (rows.sequence.q_begin + rows.query(row)) * params.out_strides.row +
                       rows.head(row) * params.out_strides.head + rows.value_begin;
 #pragma unroll 1
-    for (int column = 0; column < kColumns; column += 32) {  // 4 chunks of a line
-      float o[1][32] = {};
-      if (has_results) load_row(o, own_lanes(results) + column);
-      const int to = kLanesOfRow == 1 ? column : column / 128 * 256 + part * 128 + column % 128;
+    for (int first = 0; first < kColumns; first += 32 * Store::kChunks) {
+      float o[Store::kChunks][32] = {};
+      if (has_results) load_row(o, own_lanes(results) + first);
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const uint4 chunk = pack_chunk<Element>(&o[0][i * 8], factor);
-        if (is_whole) {
-          *line_chunk<uint4>(boxes[to / kBoxElems], row, to % kBoxElems / 8 + i) = chunk;
-        } else if (is_inside && rows.value_begin + to + 8 * i < params.value_dim) {
-          reinterpret_cast<uint4*>(out + to)[i] = chunk;
+      for (int part_of = 0; part_of < Store::kChunks; ++part_of) {  // 4 chunks of a line each
+        const int column = first + 32 * part_of;
+        const int to = kLanesOfRow == 1 ? column : column / 128 * 256 + part * 128 + column % 128;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const uint4 chunk = pack_chunk<Element>(&o[part_of][i * 8], factor);
+          if (is_whole) {
+            *line_chunk<uint4>(boxes[to / kBoxElems], row, to % kBoxElems / 8 + i) = chunk;
+          } else if (is_inside && rows.value_begin + to + 8 * i < params.value_dim) {
+            reinterpret_cast<uint4*>(out + to)[i] = chunk;
+          }
         }
       }
     }
   }
   if (!is_whole) return;
   ptx::fence_proxy_async_shared_cta();
-  ptx::bar_sync<kRowBarrier, kRowThreads>();
+  store.sync();
   if (row != 0 || part != 0) return;
   for (int box = 0; box < ValueBoxes; ++box) {
     ptx::cp_async_bulk_tensor_4d_global_shared(
@@ -283,7 +321,7 @@ __device__ void store_results(const kernels::AttentionParams& params,
         rows.sequence.q_begin + rows.first_query, batch, ptx::shared_address(boxes[box]));
   }
   ptx::cp_async_bulk_commit_group();
-  ptx::cp_async_bulk_wait_group<0>();
+  store.wait();
 }
 
 /// The scale that finishes a row. The thread with the first value column writes its lse if the

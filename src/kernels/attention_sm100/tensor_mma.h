@@ -67,16 +67,17 @@ __device__ void issue_scores_of_halves(std::uint32_t s, std::uint32_t q, std::ui
                                  accumulate || k > 0);
 }
 
-/// o[128 queries a CTA, 64 columns a CTA] += p v of one box of v a CTA. p lies in Tensor Memory,
-/// two a cell, so a step of 16 keys is 8 columns.
-template <class Element, int Keys, int Ctas = 1>
+/// o[128 queries a CTA, 64 columns a CTA and box] += p v of the keys [First, Keys) of a box of v a
+/// CTA, or Boxes of them one behind the other. p lies in Tensor Memory, two a cell, so a step of 16
+/// keys is 8 columns.
+template <class Element, int Keys, int Ctas = 1, int First = 0, int Boxes = 1>
 __device__ void issue_values(std::uint32_t o, std::uint32_t p, std::uint32_t v_box,
                              bool accumulate) {
   constexpr std::uint32_t kInstruction =
-      mma_instruction<Element, kBoxElems * Ctas, kTensorRows * Ctas>(arch::Major::kMN);
-  const std::uint64_t b = TensorBox::tensor_mn_major(v_box);
+      mma_instruction<Element, kBoxElems * Boxes * Ctas, kTensorRows * Ctas>(arch::Major::kMN);
+  const std::uint64_t b = Box<kBoxRows, Boxes * kBoxRowBytes>::tensor_mn_major(v_box);
 #pragma unroll
-  for (int k = 0; k < Keys; k += kMmaK) {
+  for (int k = First; k < Keys; k += kMmaK) {
     ptx::tcgen05_mma_f16_tmem<Ctas>(o, p + arch::packed_columns(k), b + (k * kBoxRowBytes >> 4),
                                     kInstruction, accumulate || k > 0);
   }
