@@ -185,6 +185,17 @@ def public_table(log):
             f"`2cta_n256` {large:.0f} |"]
 
 
+def ladder_table(log):
+    """Forms of one public kernel: published and predicted."""
+    rows = ["| k a step | buffers | warps | published | predicted | | busiest | warps wait for |",
+            "|---|---|---|---|---|---|---|---|"]
+    for p in log["points"]:
+        difference = 100 * (p["tflops"] / p["published_tflops"] - 1)
+        rows.append(f"| {p['k_step']} | {p['buffers']} | {p['warps']} | {p['published_tflops']} | "
+                    f"{p['tflops']:.0f} | {difference:+.0f} % | {p['busiest']} | {p['longest_wait']} |")
+    return rows
+
+
 def fill(page, name, rows):
     """The page with the table of that name in the place between its marks."""
     begin, end = f"<!-- {name}: written by tools/draw_times.py -->", f"<!-- end of {name} -->"
@@ -195,6 +206,8 @@ def fill(page, name, rows):
 def page_of(page, logs):
     blackwell = json.loads(sorted(LOGS.glob("*-predicted-b200.json"))[-1].read_text())
     page = fill(page, "summary", summary_table(logs))
+    ladder_log = json.loads(sorted(LOGS.glob("*-predicted-public-b200.json"))[-1].read_text())
+    page = fill(page, "ladder", ladder_table(ladder_log))
     return fill(fill(page, "b200", blackwell_table(blackwell)), "public", public_table(blackwell))
 
 
