@@ -88,7 +88,9 @@ struct LatentParamsMaker {
             .partial_lse = in_workspace<float>(at.partial_lse),
             .box_rows = box_rows(),
             .k_map = {},
-            .v_map = {}};
+            .v_map = {},
+            .lists = {},
+            .max_logits = nullptr};
   }
   // [page, head, slot, dims]. A tensor of no pages still has a size: nothing of it is copied.
   void map_cache(const device::Device& device, const char* name, const kernels::LatentRows& rows,

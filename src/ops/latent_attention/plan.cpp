@@ -36,6 +36,9 @@ constexpr double kNaiveKeyUs = 0.06;
 // With so many whole tiles for each group, a schedule has nothing to even out.
 constexpr std::int64_t kManyTilesPerGroup = 32;
 
+// Groups for each tile from which on the merge takes each apart by its dims.
+constexpr std::int64_t kFewTilesParts = 4;
+
 struct LatentKernel {
   const char* name;
   int capability;  // 90: Hopper alone; 100: Blackwell alone; 0: both chips
@@ -150,6 +153,19 @@ void add_naive(LatentAttentionPlan& plan) {
                            {kernels::kLatentNaiveThreads, 1, 1}});
 }
 
+// Of a few tiles each has so many parts that its rows are worth more warps.
+Launch combine_launch(const LatentAttentionPlan& plan) {
+  const std::int64_t tiles = walks(plan);
+  const bool is_few = tiles * kFewTilesParts <= plan.groups;
+  const std::int64_t warps =
+      is_few ? plan.tile_rows * plan.problem.value_dim / 128 : plan.tile_rows;
+  return {"combine",
+          fmt::format("latent_combine_{}{}", is_few ? "few_" : "", form_name(plan.problem)),
+          {narrow_count(is_few ? tiles : plan.groups),
+           ctas_for(warps, kernels::kSparseCombineHeads), 1},
+          {kernels::kSparseCombineThreads, 1, 1}};
+}
+
 Launch wgmma_launch(const LatentPlanned& planned) {
   using Tile = kernels::LatentTile;
   const Problem& p = planned.plan.problem;
@@ -174,17 +190,11 @@ Launch pair_launch(const LatentPlanned& planned) {
 
 void add_launches(LatentPlanned& planned) {
   LatentAttentionPlan& plan = planned.plan;
-  const Problem& p = plan.problem;
   if (plan.has_schedule)
     plan.launches.push_back(
         {"schedule", "sparse_schedule", {1, 1, 1}, {kernels::kSparseScheduleThreads, 1, 1}});
   plan.launches.push_back(planned.has_maps ? wgmma_launch(planned) : pair_launch(planned));
-  if (plan.has_schedule)
-    plan.launches.push_back(
-        {"combine",
-         "latent_combine_" + form_name(p),
-         {narrow_count(plan.groups), ctas_for(plan.tile_rows, kernels::kSparseCombineHeads), 1},
-         {kernels::kSparseCombineThreads, 1, 1}});
+  if (plan.has_schedule) plan.launches.push_back(combine_launch(plan));
 }
 
 // Of a problem with queries: everything but the choice.

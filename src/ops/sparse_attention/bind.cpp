@@ -1,5 +1,6 @@
 #include "ops/sparse_attention/bind.h"
 
+#include "kernels/sparse_attention/latent/latent.h"
 #include "kernels/sparse_attention/pair/combine_tiles.h"
 #include "kernels/sparse_attention/pair/union_lists.h"
 #include "kernels/sparse_attention/sparse_schedule.h"
@@ -88,6 +89,42 @@ struct ParamsMaker {
             .work_begin = in_workspace<std::int32_t>(at.work_begin),
             .partial_out = in_workspace<float>(at.partial_out),
             .partial_lse = in_workspace<float>(at.partial_lse)};
+  }
+
+  // Queries as sequences of one query each.
+  kernels::LatentParams latent() const {
+    const kernels::SparseDecodeParams d = decode();
+    const auto of_query = [](const kernels::SparseStrides& s) {
+      return kernels::SparseStrides{s.query, 0, s.head};
+    };
+    kernels::LatentParams params = {};
+    params.q = d.q + kKvDims;
+    params.qv = d.q;
+    params.out = d.out;
+    params.lse = d.lse;
+    params.sink = d.sink;
+    params.lengths = d.keys[0].lengths;
+    params.q_strides = params.qv_strides = of_query(d.q_strides);
+    params.out_strides = of_query(d.out_strides);
+    params.lse_strides = of_query(d.lse_strides);
+    params.cache.page_divisor = make_fast_divisor(1);
+    params.cache.page_size = 1;
+    params.cache.capacity = d.keys[0].topk;
+    params.scale_log2 = d.scale_log2;
+    params.empty_lse = d.empty_lse;
+    params.batch = d.batch * d.q_len;
+    params.q_len = params.kv_heads = params.tiles = 1;
+    params.heads = params.group = d.heads;
+    params.ctas = planned.shape.group_ctas;
+    params.groups = d.groups;
+    params.group_divisor = make_fast_divisor(static_cast<std::uint32_t>(d.heads));
+    params.work = d.work;
+    params.work_begin = d.work_begin;
+    params.partial_out = d.partial_out;
+    params.partial_lse = d.partial_lse;
+    params.lists = d.keys[0];
+    params.max_logits = d.max_logits;
+    return params;
   }
 
   int queries = planned.shape.queries;  // of a tile
@@ -190,6 +227,7 @@ void launch_sparse(const SparsePlanned& planned, const SparseAttentionArguments&
   if (l.step == "schedule") return kernel.launch(config, make.schedule(), stream);
   if (l.step == "attend") {
     if (planned.shape.takes_pairs) return kernel.launch(config, make.pair(), stream);
+    if (planned.shape.takes_latent) return kernel.launch(config, make.latent(), stream);
     return kernel.launch(config, make.decode(), stream);
   }
   if (make.has_unions()) {

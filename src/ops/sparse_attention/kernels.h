@@ -20,7 +20,8 @@ struct SparseKernelShape {
   int head_ctas = 1;   ///< CTAs along y, each with some of the heads
   int ctas_per_sm = 1;
   int threads = 0, shared_bytes = 0;
-  bool takes_pairs = false;  ///< its argument is SparsePairParams
+  bool takes_pairs = false;   ///< its argument is SparsePairParams
+  bool takes_latent = false;  ///< its argument is LatentParams
   /// Neighbouring queries of a sequence at a time, over the union of their lists, if more than 1.
   int queries = 1;
 };

@@ -117,7 +117,12 @@ TEST(SparseAttentionPlanTest, TakesTheKernelOfRowsOf576) {
             "sparse_decode_pair_bf16_mla");
   const SparseAttentionPlan plan =
       make_sparse_plan(h200(), sparse_prefill_problem(40, 128, 4096, 512, 576)).plan;
-  EXPECT_EQ(plan.launches.at(1).entry, "sparse_decode_wgmma_pair_bf16_mla");
+  EXPECT_EQ(plan.launches.at(1).entry, "latent_lists_bf16_v512_qv");
+  EXPECT_EQ(plan.launches.at(1).cluster, 1u);
+  const SparseAttentionPlan odd =
+      make_sparse_plan(h200(), sparse_prefill_problem(40, 96, 4096, 512, 576)).plan;
+  EXPECT_EQ(odd.launches.at(1).entry, "sparse_decode_wgmma_pair_bf16_mla");
+  EXPECT_THAT(candidates(odd), HasSubstr("latent: is for multiples of 64 heads"));
 }
 
 TEST(SparseAttentionPlanTest, TakesTheKernelOfTheHeads) {
@@ -171,7 +176,7 @@ TEST(SparseAttentionPlanTest, TakesTheKernelOfTheHeadsOnBlackwell) {
         EXPECT_EQ(plan.groups, 74);
         EXPECT_EQ(plan.launches.size(), has_unions ? 4u : 3u);
         EXPECT_EQ(plan.launches.at(has_unions ? 2 : 1).cluster, 2u);
-        EXPECT_THAT(candidates(plan), HasSubstr("wgmma: is for sm_90a"));
+        EXPECT_THAT(candidates(plan), HasSubstr("wgmma, latent: is for sm_90a"));
         EXPECT_THAT(candidates(plan), HasSubstr("pair_tiles"));
       }
     }
@@ -206,7 +211,7 @@ TEST(SparseAttentionPlanTest, RefusesOtherDevicesWithReasons) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUnsupported);
     EXPECT_THAT(error.what(), HasSubstr("naive, few_heads, pair, pair_tiles: is for sm_100f"));
-    EXPECT_THAT(error.what(), HasSubstr("wgmma: is for sm_90a"));
+    EXPECT_THAT(error.what(), HasSubstr("wgmma, latent: is for sm_90a"));
     EXPECT_THAT(error.what(), HasSubstr("Hopper or Blackwell"));
   }
 }

@@ -110,3 +110,40 @@ def test_refusals(change, text):
     given = {name: x.to(place()) if isinstance(x, torch.Tensor) else x for name, x in given.items()}
     with pytest.raises((tilewright.InvalidArgument, tilewright.Unsupported), match=text):
         tt.latent_attention(**given)
+
+
+@pytest.mark.parametrize("heads", [64, 128])
+def test_lists_of_rows_of_576(heads):
+    """Lists of all kinds of lengths, entries that name no row, and a row of NaN that none names."""
+    from tilewright.torch._sparse import attend
+
+    lengths, rows, topk, scale = [0, 1, 64, 130, 65], 200, 130, 0.05
+    q, kv = bf16(1, len(lengths), heads, 576, seed=1), bf16(rows, 1, 576, seed=2)
+    kv[rows - 1] = math.nan
+    order = [torch.randperm(rows - 1, generator=torch.Generator().manual_seed(i))[:topk] for i in range(5)]
+    lists = torch.stack(order).int().to(place())[None]
+    lists[0, 3, 5], lists[0, 3, 129] = -1, rows
+    lists[0, 2, :64:2] = -7
+    lists[0, 1, 1:] = rows - 1
+    tail = (None,) * 7
+    given = (q, kv, lists, i32([lengths]), *tail, True, True, scale, "latent")
+    out, lse, top = attend(given, positive_empty_lse=True)
+    for i, length in enumerate(lengths):
+        named = lists[0, i, :length].long()
+        keys = kv[named[(named >= 0) & (named < rows)], 0].double()
+        if len(keys) == 0:
+            assert not out[0, i].any() and (lse[0, i] == math.inf).all() and (top[0, i] == -math.inf).all()
+            continue
+        scores = q[0, i].double() @ keys.T * scale
+        right = scores.softmax(1) @ keys[:, :512]
+        # As near() above.
+        assert (out[0, i].double() - right).norm() <= 6e-3 * right.norm()
+        assert torch.allclose(lse[0, i].double(), scores.logsumexp(1), rtol=0, atol=1e-4)
+        assert torch.allclose(top[0, i].double(), scores.amax(1), rtol=0, atol=1e-4)
+
+
+def test_few_sequences_of_many_parts():
+    q, qv, k, v = operands(1, 2, 1, 1500, 256, batch=2)
+    sink, scale = torch.tensor([0.5, -1], device=place()), (64 + 256) ** -0.5
+    found = tt.latent_attention(q, k, v, i32([1500, 0]), qv=qv, sink=sink, return_lse=True, kernel="auto")
+    near(found, exact(q, k, v, qv, [1500, 0], True, scale, sink), torch.bfloat16)

@@ -22,6 +22,7 @@ class LatentConsumer {
   using Scores = float[32];
   using Weights = std::uint32_t[4][4];
   static constexpr int kOther = 1 - Half;
+  static constexpr int kPartSteps = Form::kPartBoxes * kBoxColumns / 16;  ///< products of a part
 
  public:
   __device__ LatentConsumer(const kernels::LatentParams& params, LatentShared<Form>& shared)
@@ -32,22 +33,38 @@ class LatentConsumer {
       for (int h = 0; h < 2; ++h)
         limits_[h] = pieces.visible(piece, piece.first_row + static_cast<std::int32_t>(row(h)));
       load_q(piece);
-      if constexpr (Form::kHasQv) q_ring().wait_full(q_at_);
+      if constexpr (Form::kHasQv) {
+        q_ring().wait_full(q_at_);
+        after_copies();
+      }
       attend(piece);
       piece_parity_ ^= 1;
     }
   }
 
  private:
+  /// What threads copied is seen by products from here on; what tensor copies did is anyway.
+  static __device__ void after_copies() {
+    if constexpr (Form::kHasLists) ptx::fence_proxy_async_shared_cta();
+  }
   /// A thread's rows of the tile.
   static __device__ std::uint32_t row(int h) {
     return arch::accumulator_first_row(threadIdx.x % 128) + 8 * h;
   }
   __device__ Ring<1> q_ring() const { return Ring<1>(shared_.q_ring); }
-  __device__ Ring<1> v_ring(int stage, int half) const {
-    return Ring<1>(shared_.v_ring[stage][half]);
+  /// Waits for a part of a half of a stage's values, or for all of them.
+  __device__ void await_part(int stage, int half, int part) const {
+    ptx::mbarrier_wait_parity(ptx::shared_address(&shared_.v_ring[stage][half].full[part]),
+                              at_[stage].parity);
+    after_copies();
   }
-  __device__ Ring<1> p_ring(int of) const { return Ring<1>(shared_.p_ring[of]); }
+  __device__ void await_half(int stage, int half) const {
+#pragma unroll
+    for (int part = 0; part < Form::kHalfParts; ++part) await_part(stage, half, part);
+  }
+  __device__ Ring<1> p_ring(int of) const {
+    return Ring<1>(shared_.p_ring[of]);
+  }
 
   /// q, as fragments of the first operand.
   __device__ void load_q(const LatentPiece& piece) {
@@ -66,6 +83,7 @@ class LatentConsumer {
   __device__ void attend(const LatentPiece& piece) {
     Results o = {};
     softmax_ = {};
+    tops_[0] = tops_[1] = -INFINITY;
     for (std::int32_t n = piece.begin; n < piece.end; n += 2) {
       const bool has_both = n + 1 < piece.end, is_last = n + 2 >= piece.end;
       if constexpr (Half == 0) {
@@ -135,6 +153,10 @@ class LatentConsumer {
     const std::uint64_t k = Box<64, kBoxRowBytes>::k_major(tile_address(shared_.k[Half]));
     ptx::wgmma_fence_operand(s);
     keys.wait_full(at_[Half]);
+    if constexpr (Form::kHasLists) {
+      after_copies();
+      for (int i = 0; i < 2; ++i) valid_[i] = shared_.valid[Half][i];
+    }
     ptx::wgmma_fence_sync_aligned();
 #pragma unroll
     for (int i = 0; i < 4; ++i)
@@ -144,10 +166,11 @@ class LatentConsumer {
       const std::uint64_t v =
           Box<64, 2 * Form::kValueDims>::k_major(tile_address(shared_.v[Half][0]));
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        v_ring(Half, half).wait_full(at_[Half]);
+      for (int part = 0; part < 2; ++part) {
+        const int half = Half ^ part;  // in the order in which they come
 #pragma unroll
         for (int i = 0; i < Form::kHalfDims / 16; ++i) {
+          if (i % kPartSteps == 0) await_part(Half, half, i / kPartSteps);
           const int units = (half * Form::kHalfBytes + i / 4 * kSparseBoxBytes + i % 4 * 32) / 16;
           multiply_k16<Element, 64, arch::Major::kK>(s, advance_descriptor(qv, units),
                                                      advance_descriptor(v, units), true);
@@ -163,9 +186,16 @@ class LatentConsumer {
   /// Scores become weights, for both consumers. True if results so far are to be corrected.
   __device__ bool weigh(const LatentPiece& piece, std::int32_t n, Scores& s, Weights& p,
                         float (&correction)[2]) {
-    const std::int32_t first = n * kernels::kSparseBlockKeys;
-    if (first + kernels::kSparseBlockKeys > piece.length) clear_values(piece.length - first);
-    hide(s, first);
+    if constexpr (Form::kHasLists) {
+      hide_missing(s);
+      if (params_.max_logits != nullptr) {
+        for (int h = 0; h < 2; ++h) tops_[h] = fmaxf(tops_[h], row_maximum(s, h));
+      }
+    } else {
+      const std::int32_t first = n * kernels::kSparseBlockKeys;
+      if (first + kernels::kSparseBlockKeys > piece.length) clear_values(piece.length - first);
+      hide(s, first);
+    }
     float base[2];
     const bool has_moved = softmax_.raise_reference<true>(s, params_.scale_log2, base, correction);
     softmax_.exponentiate(s, params_.scale_log2, base, correction);
@@ -186,9 +216,21 @@ class LatentConsumer {
         if (arch::accumulator_row(i) == h && arch::accumulator_column(i) >= seen) s[i] = -INFINITY;
     }
   }
+  /// Scores of entries that name no row become -inf.
+  __device__ void hide_missing(Scores& s) const {
+    if ((valid_[0] & valid_[1]) == 0xffffffffu) return;
+#pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      const std::uint32_t bits = valid_[arch::accumulator_column(i) / 32] >>
+                                 arch::accumulator_first_column(threadIdx.x % 128);
+      if ((bits >> arch::accumulator_column(i) % 32 & 1) == 0) s[i] = -INFINITY;
+    }
+  }
   /// Values from key `from` of this consumer's block on, which are of no key and may be anything.
   __device__ void clear_values(std::int32_t from) const {
-    for (int half = 0; half < 2; ++half) v_ring(Half, half).wait_full(at_[Half]);
+    if constexpr (!Form::kHasQv) {
+      for (int half = 0; half < 2; ++half) await_half(Half, half);
+    }
     constexpr std::int32_t kChunks = 2 * Form::kHalfBoxes * kBoxRowBytes / 16;  // of a row
     const std::int32_t count = (kernels::kSparseBlockKeys - from) * kChunks;
 #pragma unroll 1
@@ -221,6 +263,7 @@ class LatentConsumer {
   /// The other consumer's weights are there: results become relative to what they are.
   __device__ void follow_other(Results& o) {
     p_ring(kOther).wait_full(p_at_[kOther]);
+    after_copies();
     float correction[2];
     bool has_moved = false;
 #pragma unroll
@@ -240,7 +283,8 @@ class LatentConsumer {
   }
 
   __device__ std::uint64_t values(int stage) const {
-    v_ring(stage, Half).wait_full(at_[stage]);
+    // Scores waited for all values of the block, here or before the weights were handed on.
+    if constexpr (!Form::kHasQv) await_half(stage, Half);
     return Box<64, 2 * Form::kHalfDims>::mn_major(tile_address(shared_.v[stage][Half]));
   }
   __device__ void add_own(Results& o, const Weights& p) const {
@@ -267,7 +311,7 @@ class LatentConsumer {
   }
   /// This consumer reads its half of a stage's values no more.
   __device__ void v_release(int stage) {
-    release_keys<Form::kCtas>(v_ring(stage, Half), at_[stage]);
+    release_half<Form::kCtas>(shared_.v_ring[stage][Half].empty);
     at_[stage].advance();
   }
 
@@ -277,6 +321,10 @@ class LatentConsumer {
     for (int h = 0; h < 2; ++h) {
       sums[h] = quad_sum(softmax_.sum[h]);
       if (threadIdx.x % 4 == 0) shared_.sums[piece_parity_][Half][row(h)] = sums[h];
+      if constexpr (Form::kHasLists) {
+        tops_[h] = quad_max(tops_[h]);
+        if (threadIdx.x % 4 == 0) shared_.tops[piece_parity_][Half][row(h)] = tops_[h];
+      }
     }
     ptx::bar_sync<3, 256>();
 #pragma unroll
@@ -295,6 +343,11 @@ class LatentConsumer {
             is_empty ? -INFINITY : max * params_.scale_log2 + log2f(sum);
       } else if (params_.lse != nullptr && at.is_there) {
         params_.lse[at.offset(params_.lse_strides)] = is_empty ? params_.empty_lse : end.lse;
+      }
+      if constexpr (Form::kHasLists) {
+        const float top = fmaxf(tops_[h], shared_.tops[piece_parity_][kOther][row(h)]);
+        if (params_.max_logits != nullptr && at.is_there)
+          params_.max_logits[at.offset(params_.lse_strides)] = top * (params_.scale_log2 * kLn2);
       }
     }
     return end.factor;
@@ -391,6 +444,8 @@ class LatentConsumer {
   LatentShared<Form>& shared_;
   std::uint32_t q_[4][4];
   std::int32_t limits_[2];
+  std::uint32_t valid_[2];  // of lists
+  float tops_[2];           // likewise: the thread's largest scores
   OnlineSoftmax softmax_;
   RingPosition<1> at_[2], p_at_[2], q_at_;
   std::uint32_t piece_parity_ = 0;

@@ -44,7 +44,7 @@ struct LatentParams {
   std::uint16_t* out;
   float* lse;                                                     ///< or null
   const float* sink;                                              ///< [heads] or null
-  const std::int32_t* lengths;                                    ///< [batch]
+  const std::int32_t* lengths;                                    ///< [batch]; null: capacity
   SparseStrides q_strides, qv_strides, out_strides, lse_strides;  ///< all but the last: times 8
   LatentCache cache;
   float scale_log2, empty_lse;
@@ -63,9 +63,17 @@ struct LatentParams {
   std::int32_t box_rows;
   alignas(64) std::uint8_t k_map[128];
   alignas(64) std::uint8_t v_map[128];
+  /// Of entries latent_lists_..., whose keys are rows of 576 that a list names: the values, then k.
+  /// A query is a sequence of its own (q_len is 1, lengths are those of lists or null), its list
+  /// that of its number; the cache is not read but for its capacity. Entries that name no row count
+  /// as keys of weight 0.
+  SparseKeys lists;
+  float* max_logits;  ///< or null: max_j s_j, strides of lse. Never with partial results
 };
 
-/// Merges partial results: grid (groups, ctas * 64 / kSparseCombineHeads), a warp per row.
+/// Merges partial results, entries latent_combine_TYPE_vDIMS: grid (groups, ctas * 64 /
+/// kSparseCombineHeads), a warp per row. latent_combine_few_...: grid (tiles in all, ctas * 64 *
+/// DIMS / 128 / kSparseCombineHeads), a warp per 128 dims of a row.
 struct LatentCombineParams {
   LatentParams latent;
   const SparseMerge* merges;  ///< [groups]

@@ -20,12 +20,13 @@ namespace {
 
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-template <int Dims>
+// `Chunks` of 128 dims of a row, from chunk `first_chunk` on.
+template <int Dims, int Chunks>
 struct MergedRow {
-  static constexpr int kChunks = Dims / 128;  // of four floats a lane, 128 apart
   const LatentParams& params;
   const SparseMerge& merge;
   std::int32_t row;  // of the tile
+  std::int32_t first_chunk;
   std::int32_t lane = static_cast<std::int32_t>(threadIdx.x % 32);
 
   __device__ std::int64_t index(std::int32_t part) const {
@@ -43,16 +44,17 @@ struct MergedRow {
     return most;
   }
   // Sum of the parts' sums relative to `base`, and of their results.
-  __device__ float add(float base, float4 (&out)[kChunks]) const {
+  __device__ float add(float base, float4 (&out)[Chunks]) const {
     float sum = 0;
-#pragma unroll 2
+#pragma unroll(8 / Chunks)
     for (std::int32_t part = 0; part < merge.parts; ++part) {
       const float weight = ptx::ex2_approx_ftz_f32(params.partial_lse[index(part)] - base);
       const auto* const from =
-          reinterpret_cast<const float4*>(params.partial_out + index(part) * Dims) + lane;
+          reinterpret_cast<const float4*>(params.partial_out + index(part) * Dims) +
+          32 * first_chunk + lane;
       sum += weight;
 #pragma unroll
-      for (int c = 0; c < kChunks; ++c) {
+      for (int c = 0; c < Chunks; ++c) {
         const float4 x = from[32 * c];
         out[c].x = fmaf(weight, x.x, out[c].x);
         out[c].y = fmaf(weight, x.y, out[c].y);
@@ -64,40 +66,66 @@ struct MergedRow {
   }
 };
 
-template <class Element, int Dims>
-__device__ void combine(const LatentCombineParams& params) {
-  ptx::griddepcontrol_wait();
-  ptx::griddepcontrol_launch_dependents();
-  const LatentParams& latent = params.latent;
-  const SparseMerge merge = params.merges[blockIdx.x];
-  if (merge.query < 0) return;
-  const auto row = static_cast<std::int32_t>(blockIdx.y * kSparseCombineHeads + threadIdx.x / 32);
+template <class Element, int Dims, int Chunks>
+__device__ void combine_row(const LatentParams& latent, const SparseMerge& merge, std::int32_t row,
+                            std::int32_t first_chunk) {
   const std::int32_t head_tile = merge.query / latent.tiles;
   const std::int32_t tile = merge.query - head_tile * latent.tiles;
   const tile::LatentRow at(latent, head_tile / latent.kv_heads, head_tile % latent.kv_heads,
                            tile * latent.ctas * kLatentTileRows + row);
   if (!at.is_there) return;
-  const MergedRow<Dims> merged{latent, merge, row};
+  const MergedRow<Dims, Chunks> merged{latent, merge, row, first_chunk};
   const float top = merged.top(), base = top == -INFINITY ? 0.0f : top;
-  float4 out[MergedRow<Dims>::kChunks] = {};
+  float4 out[Chunks] = {};
   const float sum = merged.add(base, out);
   const tile::RowEnd end(top, tile::NoScale{}, sum,
                          latent.sink == nullptr ? nullptr : latent.sink + at.head);
-  auto* const to =
-      reinterpret_cast<uint2*>(latent.out + at.offset(latent.out_strides)) + merged.lane;
+  auto* const to = reinterpret_cast<uint2*>(latent.out + at.offset(latent.out_strides)) +
+                   32 * first_chunk + merged.lane;
 #pragma unroll
-  for (int c = 0; c < MergedRow<Dims>::kChunks; ++c)
+  for (int c = 0; c < Chunks; ++c)
     to[32 * c] = make_uint2(Element::pack(out[c].x * end.factor, out[c].y * end.factor),
                             Element::pack(out[c].z * end.factor, out[c].w * end.factor));
-  if (merged.lane == 0 && latent.lse != nullptr)
+  if (first_chunk == 0 && merged.lane == 0 && latent.lse != nullptr)
     latent.lse[at.offset(latent.lse_strides)] = top == -INFINITY ? latent.empty_lse : end.lse;
+}
+
+// A warp a row; CTAs of groups in which no cut tile begins end at once.
+template <class Element, int Dims>
+__device__ void combine(const LatentCombineParams& params) {
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
+  const SparseMerge merge = params.merges[blockIdx.x];
+  if (merge.query < 0) return;
+  const auto row = static_cast<std::int32_t>(blockIdx.y * kSparseCombineHeads + threadIdx.x / 32);
+  combine_row<Element, Dims, Dims / 128>(params.latent, merge, row, 0);
+}
+
+// A warp 128 dims of a row, and the tile is looked for: few tiles have many parts each, which few
+// SMs would be long in reading.
+template <class Element, int Dims>
+__device__ void combine_few(const LatentCombineParams& params) {
+  constexpr std::int32_t kChunks = Dims / 128;
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
+  const auto walk = static_cast<std::int32_t>(blockIdx.x);
+  std::int32_t found = -1;
+  for (auto i = static_cast<std::int32_t>(threadIdx.x % 32); i < params.latent.groups; i += 32)
+    if (params.merges[i].query == walk) found = i;
+  found = __reduce_max_sync(kAllLanes, found);
+  if (found < 0) return;  // one group had all of it
+  const SparseMerge merge = params.merges[found];
+  const auto unit = static_cast<std::int32_t>(blockIdx.y * kSparseCombineHeads + threadIdx.x / 32);
+  combine_row<Element, Dims, 1>(params.latent, merge, unit / kChunks, unit % kChunks);
 }
 
 }  // namespace
 
-#define TILEWRIGHT_LATENT_COMBINE(NAME, ELEMENT, DIMS)          \
-  TILEWRIGHT_KERNEL(latent_combine_##NAME, LatentCombineParams, \
-                    __launch_bounds__(kSparseCombineThreads), combine<tile::ELEMENT, DIMS>)
+#define TILEWRIGHT_LATENT_COMBINE(NAME, ELEMENT, DIMS)                                      \
+  TILEWRIGHT_KERNEL(latent_combine_##NAME, LatentCombineParams,                             \
+                    __launch_bounds__(kSparseCombineThreads), combine<tile::ELEMENT, DIMS>) \
+  TILEWRIGHT_KERNEL(latent_combine_few_##NAME, LatentCombineParams,                         \
+                    __launch_bounds__(kSparseCombineThreads), combine_few<tile::ELEMENT, DIMS>)
 
 TILEWRIGHT_LATENT_COMBINE(bf16_v512, Bf16, 512)
 TILEWRIGHT_LATENT_COMBINE(bf16_v256, Bf16, 256)

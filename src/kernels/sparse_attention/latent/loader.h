@@ -17,7 +17,6 @@ namespace tilewright::tile {
 template <class Form>
 class LatentKeyLoader {
   static constexpr std::int32_t kRows = kernels::kSparseBlockKeys / Form::kCtas;  ///< of this CTA
-  static constexpr std::int32_t kAhead = 2;  ///< blocks by which the second cache is asked before
 
  public:
   __device__ LatentKeyLoader(const kernels::LatentParams& params, LatentShared<Form>& shared)
@@ -35,16 +34,7 @@ class LatentKeyLoader {
     const bool asks_ahead = Form::kCtas > 1 && params_.ctas == Form::kCtas;
     LatentPiece piece;
     while (pieces.take(piece)) {
-      if (piece.is_empty()) continue;
-      const std::int32_t last = piece.end - 1;
-      Place next = place(piece, piece.begin), ahead = place(piece, min(piece.begin + 1, last));
-      for (std::int32_t n = piece.begin; n < piece.end; ++n) {
-        const Place at = next;
-        next = ahead;
-        ahead = place(piece, min(n + kAhead, last));  // on its way while this block waits
-        load(piece, at, (n - piece.begin) % 2);
-        if (asks_ahead && n + kAhead < piece.end) prefetch(piece, ahead);
-      }
+      if (!piece.is_empty()) load_piece(piece, asks_ahead);
     }
   }
 
@@ -52,6 +42,25 @@ class LatentKeyLoader {
   struct Place {
     std::int32_t page, slot;
   };
+
+  /// Two blocks at a time, their parts in the order in which room for them becomes free: scores of
+  /// both come before the values of either.
+  __device__ void load_piece(const LatentPiece& piece, bool asks_ahead) {
+    const std::int32_t last = piece.end - 1;
+    Place next[2] = {place(piece, piece.begin), place(piece, min(piece.begin + 1, last))};
+    for (std::int32_t n = piece.begin; n < piece.end; n += 2) {
+      const Place at[2] = {next[0], next[1]};
+      // On their way while these blocks wait.
+      for (int i = 0; i < 2; ++i) next[i] = place(piece, min(n + 2 + i, last));
+      const bool has_both = n < last;
+      load_keys<0>(piece, at[0]);
+      if (has_both) load_keys<1>(piece, at[1]);
+      load_values<0>(piece, at[0]);
+      if (asks_ahead && n + 2 < piece.end) prefetch(piece, next[0]);
+      if (has_both) load_values<1>(piece, at[1]);
+      if (asks_ahead && n + 3 < piece.end) prefetch(piece, next[1]);
+    }
+  }
 
   __device__ Place place(const LatentPiece& piece, std::int32_t block) const {
     const kernels::LatentCache& cache = params_.cache;
@@ -65,28 +74,32 @@ class LatentKeyLoader {
             key - in_table * cache.page_size};
   }
 
-  __device__ void load(const LatentPiece& piece, const Place& at, int stage) {
-    if (stage == 0) {
-      load_stage<0>(piece, at, at_[0]);
-    } else {
-      load_stage<1>(piece, at, at_[1]);
-    }
-  }
   template <int Stage>
-  __device__ void load_stage(const LatentPiece& piece, const Place& at, RingPosition<1>& position) {
-    const Ring<1> of_keys(shared_.k_ring[Stage]);
-    start(of_keys, position, kSparseBoxBytes);
+  __device__ void load_keys(const LatentPiece& piece, const Place& at) {
+    const Ring<1> ring(shared_.k_ring[Stage]);
+    start(ring, at_[Stage], kSparseBoxBytes);
     if (has_rows_ && box_ == 0)
-      copy(params_.k_map, shared_.k[Stage], 0, piece, at, of_keys.full(position));
+      copy(params_.k_map, shared_.k[Stage], 0, piece, at, ring.full(at_[Stage]));
+  }
+  /// Behind load_keys() of the same block.
+  template <int Stage>
+  __device__ void load_values(const LatentPiece& piece, const Place& at) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const Ring<1> ring(shared_.v_ring[Stage][half]);
-      start(ring, position, Form::kHalfBytes);
-      if (has_rows_ && box_ < Form::kHalfBoxes)
+    for (int i = 0; i < 2; ++i) {
+      const int half = Stage ^ i;  // that of the consumer whose scores these are is free first
+      auto& ring = shared_.v_ring[Stage][half];
+      ptx::mbarrier_wait_parity(ptx::shared_address(&ring.empty), at_[Stage].parity ^ 1);
+      const bool has_box = box_ < Form::kHalfBoxes;
+      const int part = has_box ? box_ / Form::kPartBoxes : 0;
+      const std::uint32_t full = ptx::shared_address(&ring.full[part]);
+      if (has_box && threadIdx.x % 32 < 4 && box_ % Form::kPartBoxes == 0)
+        ptx::mbarrier_arrive_expect_tx(full, Form::kPartBoxes * kSparseBoxBytes);
+      __syncwarp();
+      if (has_rows_ && has_box)
         copy(params_.v_map, shared_.v[Stage][half] + box_ * kSparseBoxBytes,
-             half * Form::kHalfDims + box_ * kBoxColumns, piece, at, ring.full(position));
+             half * Form::kHalfDims + box_ * kBoxColumns, piece, at, full);
     }
-    position.advance();
+    at_[Stage].advance();
   }
   __device__ void prefetch(const LatentPiece& piece, const Place& at) const {
     if (!has_rows_) return;

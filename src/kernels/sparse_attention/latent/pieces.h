@@ -43,7 +43,9 @@ class LatentPieces {
     const std::int32_t rows = params_.ctas * kernels::kLatentTileRows;
     const std::int32_t tile_row = (in_sequence - piece.kv_head * params_.tiles) * rows;
     piece.first_row = tile_row + part_ * kernels::kLatentTileRows;
-    piece.length = min(max(params_.lengths[piece.batch], 0), params_.cache.capacity);
+    piece.length = params_.cache.capacity;
+    if (params_.lengths != nullptr)
+      piece.length = min(max(params_.lengths[piece.batch], 0), piece.length);
     const std::int32_t last_row = min(tile_row + rows, params_.group * params_.q_len) - 1;
     const std::int32_t keys = visible(piece, last_row);
     piece.begin = work.begin_block;
