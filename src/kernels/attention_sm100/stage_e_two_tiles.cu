@@ -55,6 +55,21 @@ constexpr int kStages = kStageEStages, kTiles = 2;
 constexpr int kEarlyKeys = 96;  // of P: their products begin while the last powers are computed
 constexpr int kCorrectionWarp = 8, kMmaWarp = 12, kLoadWarp = 13;
 
+// A part of the A operand of the probabilities of a row, as tile::store_operand makes all of it.
+template <class Element, int Chunks>
+__device__ void store_part(std::uint32_t address, const float (&p)[Chunks][32]) {
+  constexpr int kFirst = Chunks > 1 ? 2 : 1;
+  std::uint32_t cells[16 * kFirst];
+#pragma unroll
+  for (int i = 0; i < 16 * kFirst; ++i)
+    cells[i] = Element::pack(p[i / 16][i % 16 * 2], p[i / 16][i % 16 * 2 + 1]);
+  ptx::tcgen05_st_32x32b(address, cells);
+  if constexpr (Chunks > kFirst) {
+    store_part<Element>(address + 16 * kFirst,
+                        reinterpret_cast<const float(&)[Chunks - kFirst][32]>(p[kFirst]));
+  }
+}
+
 template <class Element, int HeadDim, int ValueDim = HeadDim>
 struct Kernel : tile::TilesInFlight<kTiles, ValueDim> {
   static constexpr int kKeyBoxes = HeadDim / tile::kBoxElems;
@@ -217,13 +232,13 @@ struct Kernel : tile::TilesInFlight<kTiles, ValueDim> {
       auto& early = reinterpret_cast<float(&)[3][32]>(s[0]);
       auto& late = reinterpret_cast<float(&)[1][32]>(s[3]);
       softmax.template exponentiate<Polynomial>(early, params.scale_log2);
-      tile::store_operand_part<Element>(own, early);
+      store_part<Element>(own, early);
       ptx::tcgen05_wait_st_sync_aligned();
       if (t == 0 && n + 1 == keys.end)
         tile::clear_values_behind(params, shared, rows.sequence.kv_len, keys.begin, keys.end);
       tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]));
       softmax.template exponentiate<Polynomial>(late, params.scale_log2);
-      tile::store_operand_part<Element>(own + arch::packed_columns(kEarlyKeys), late);
+      store_part<Element>(own + arch::packed_columns(kEarlyKeys), late);
       ptx::tcgen05_wait_st_sync_aligned();
       tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_rest[t]));
     }

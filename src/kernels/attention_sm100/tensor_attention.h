@@ -156,70 +156,6 @@ __device__ void load_tile(const kernels::AttentionParams& params, Shared& shared
   }
 }
 
-/// The loading thread, all that it does.
-template <class Shared, class Work>
-__device__ void load_operands(const kernels::AttentionParams& params, Shared& shared,
-                              const Work& work) {
-  if (work.num_tiles() <= 0) return;
-  const std::uint32_t q_full = ptx::shared_address(&shared.q_full);
-  ptx::mbarrier_arrive_expect_tx(q_full, Shared::kKeyBoxes * work.box_rows() * kBoxRowBytes);
-  load_queries(params, shared.q, work, q_full);
-  RingPosition<Shared::kStages> at;
-  for (std::int32_t n = work.tiles.begin; n < work.tiles.end; ++n) {
-    load_tile<Shared::kKeyBoxes>(params, shared, params.k_map, work, 0, n, at);
-    load_tile<Shared::kValueBoxes>(params, shared, params.v_map, work, work.value_begin, n, at);
-  }
-}
-
-/// The multiplying thread, all that it does: scores of a tile, then, when the row threads have made
-/// an operand of them, its values. `columns` is the first of the CTA.
-template <class Element, class Shared>
-__device__ void multiply_tiles(Shared& shared, std::uint32_t columns, std::int32_t num_tiles) {
-  if (num_tiles <= 0) return;
-  const Ring<Shared::kStages> ring(shared.ring);
-  RingPosition<Shared::kStages> at;
-  ptx::mbarrier_wait_parity(ptx::shared_address(&shared.q_full), 0);
-  for (std::int32_t n = 0; n < num_tiles; ++n) {
-#pragma unroll 1
-    for (int box = 0; box < Shared::kKeyBoxes; ++box) {
-      ring.wait_full(at);
-      issue_scores<Element, kKeys>(columns + TensorColumns<kKeys>::kScores,
-                                   ptx::shared_address(shared.q[box]),
-                                   ptx::shared_address(shared.boxes[at.stage]), box > 0);
-      ptx::tcgen05_commit(ring.empty(at));
-      at.advance();
-    }
-    ptx::tcgen05_commit(ptx::shared_address(&shared.s_full));
-    wait_for_tensor_memory(ptx::shared_address(&shared.p_ready), n & 1);
-#pragma unroll 1
-    for (int box = 0; box < Shared::kValueBoxes; ++box) {
-      ring.wait_full(at);
-      issue_values<Element, kKeys>(columns + TensorColumns<kKeys>::kResults + box * kBoxElems,
-                                   columns + TensorColumns<kKeys>::kOperand,
-                                   ptx::shared_address(shared.boxes[at.stage]), n > 0);
-      ptx::tcgen05_commit(ring.empty(at));
-      at.advance();
-    }
-  }
-  ptx::tcgen05_commit(ptx::shared_address(&shared.o_full));
-}
-
-/// Part of the A operand of the probabilities of a row, as below, in as few instructions as there
-/// are chunks of powers of 2.
-template <class Element, int Chunks>
-__device__ void store_operand_part(std::uint32_t address, const float (&p)[Chunks][32]) {
-  constexpr int kFirst = Chunks > 1 ? 2 : 1;
-  std::uint32_t cells[16 * kFirst];
-#pragma unroll
-  for (int i = 0; i < 16 * kFirst; ++i)
-    cells[i] = Element::pack(p[i / 16][i % 16 * 2], p[i / 16][i % 16 * 2 + 1]);
-  ptx::tcgen05_st_32x32b(address, cells);
-  if constexpr (Chunks > kFirst) {
-    store_operand_part<Element>(address + 16 * kFirst,
-                                reinterpret_cast<const float(&)[Chunks - kFirst][32]>(p[kFirst]));
-  }
-}
-
 /// Makes the A operand of the probabilities of a row, in columns of its own: two neighbours to a
 /// cell, the lower key in the lower half. Chunks of 32 columns become 16 cells.
 template <class Element, int Chunks>
@@ -260,16 +196,6 @@ struct OneStore {
   static constexpr int kChunks = 1;
   __device__ void sync() const { ptx::bar_sync<kRowBarrier, kRowThreads>(); }
   __device__ void wait() const { ptx::cp_async_bulk_wait_group<0>(); }
-};
-/// One of several, by barriers of their own, with registers for all columns of a row. At the end
-/// shared memory has been read, and may be given back.
-template <int Columns>
-struct StoreOfTile {
-  int tile;
-
-  static constexpr int kChunks = Columns / 32;
-  __device__ void sync() const { ptx::bar_sync<kRowThreads>(kRowBarrier + tile); }
-  __device__ void wait() const { ptx::cp_async_bulk_wait_group_read<0>(); }
 };
 
 /// 128 threads, one a row: results times `factor` to `boxes` of shared memory and out by tensor

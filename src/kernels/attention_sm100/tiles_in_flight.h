@@ -9,6 +9,17 @@
 
 namespace tilewright::tile {
 
+/// For store_results(): one of several stores, by barriers of their own, with registers for all
+/// columns of a row. At the end shared memory has been read, and may be given back.
+template <int Columns>
+struct StoreOfTile {
+  int tile;
+
+  static constexpr int kChunks = Columns / 32;
+  __device__ void sync() const { ptx::bar_sync<kRowThreads>(kRowBarrier + tile); }
+  __device__ void wait() const { ptx::cp_async_bulk_wait_group_read<0>(); }
+};
+
 template <int Tiles, int ValueDim>
 struct TilesInFlight {
   using Rows = GroupWork<ValueDim, ValueDim>;

@@ -1,0 +1,58 @@
+// A tile of rows a CTA, stages B and C: all that the loading and the multiplying thread do.
+#pragma once
+
+#include "kernels/attention_sm100/tensor_attention.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+/// The loading thread, all that it does.
+template <class Shared, class Work>
+__device__ void load_operands(const kernels::AttentionParams& params, Shared& shared,
+                              const Work& work) {
+  if (work.num_tiles() <= 0) return;
+  const std::uint32_t q_full = ptx::shared_address(&shared.q_full);
+  ptx::mbarrier_arrive_expect_tx(q_full, Shared::kKeyBoxes * work.box_rows() * kBoxRowBytes);
+  load_queries(params, shared.q, work, q_full);
+  RingPosition<Shared::kStages> at;
+  for (std::int32_t n = work.tiles.begin; n < work.tiles.end; ++n) {
+    load_tile<Shared::kKeyBoxes>(params, shared, params.k_map, work, 0, n, at);
+    load_tile<Shared::kValueBoxes>(params, shared, params.v_map, work, work.value_begin, n, at);
+  }
+}
+
+/// The multiplying thread, all that it does: scores of a tile, then, when the row threads have made
+/// an operand of them, its values. `columns` is the first of the CTA.
+template <class Element, class Shared>
+__device__ void multiply_tiles(Shared& shared, std::uint32_t columns, std::int32_t num_tiles) {
+  if (num_tiles <= 0) return;
+  const Ring<Shared::kStages> ring(shared.ring);
+  RingPosition<Shared::kStages> at;
+  ptx::mbarrier_wait_parity(ptx::shared_address(&shared.q_full), 0);
+  for (std::int32_t n = 0; n < num_tiles; ++n) {
+#pragma unroll 1
+    for (int box = 0; box < Shared::kKeyBoxes; ++box) {
+      ring.wait_full(at);
+      issue_scores<Element, kKeys>(columns + TensorColumns<kKeys>::kScores,
+                                   ptx::shared_address(shared.q[box]),
+                                   ptx::shared_address(shared.boxes[at.stage]), box > 0);
+      ptx::tcgen05_commit(ring.empty(at));
+      at.advance();
+    }
+    ptx::tcgen05_commit(ptx::shared_address(&shared.s_full));
+    wait_for_tensor_memory(ptx::shared_address(&shared.p_ready), n & 1);
+#pragma unroll 1
+    for (int box = 0; box < Shared::kValueBoxes; ++box) {
+      ring.wait_full(at);
+      issue_values<Element, kKeys>(columns + TensorColumns<kKeys>::kResults + box * kBoxElems,
+                                   columns + TensorColumns<kKeys>::kOperand,
+                                   ptx::shared_address(shared.boxes[at.stage]), n > 0);
+      ptx::tcgen05_commit(ring.empty(at));
+      at.advance();
+    }
+  }
+  ptx::tcgen05_commit(ptx::shared_address(&shared.o_full));
+}
+
+}  // namespace tilewright::tile
