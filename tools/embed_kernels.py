@@ -26,12 +26,13 @@ SHARED = re.compile(r"(\d+) bytes smem")
 
 
 def assemble(args):
-    """Runs ptxas -v, keeps its report and packs the images. Warnings, as of spills, stay visible in the build."""
+    """Runs ptxas -v, keeps its report and packs the images. Warnings, as of spills, stay visible in the build, and
+    so does what ptxas calls information: that it makes products of wgmma wait for each other (C7510 and on)."""
     ptx = args.file
     result = subprocess.run([args.ptxas, "-v", f"-arch={args.target}", str(ptx), "-o",
                              str(ptx.with_suffix(".cubin"))], capture_output=True, text=True)
     report = result.stdout + result.stderr
-    loud = [line for line in report.splitlines() if "warning" in line.lower() or "error" in line.lower()]
+    loud = [line for line in report.splitlines() if re.search("warning|error|serialized", line, re.I)]
     if result.returncode or loud:
         print("\n".join(loud) or report, file=sys.stderr)
     ptx.with_suffix(".ptxas").write_text(report)
