@@ -270,17 +270,17 @@ ROWS = [
     ("Tokenizer", "decoding", TOKENIZER, tokenizer_beside("decode", "tilewright"), False),
     ("Tokenizer", "random Unicode texts, ids and decoded text", TOKENIZER, tokenizer_equal, False),
     ("DeepSeek-V4", "step of V4-Flash's first 22 layers on one GPU, context 1024, batch 1",
-     "2026-11-26-model-22-layers-h200-stack.json", model_steps, False),
+     "2026-11-27-model-22-layers-h200-direct.json", model_steps, False),
     ("DeepSeek-V4", "step of V4-Flash's first 22 layers on one GPU, context 8192, batch 2 / 4 / 8 / 64",
      "2026-11-26-model-22-layers-h200-stack-batches.json", model_steps, True),
     ("DeepSeek-V4", "step of all V4-Flash on two GPUs, one stream, context 1024 / 8192",
-     "2026-11-27-model-tensor-2xh200-rows.json", model_steps, True),
+     "2026-11-27-model-tensor-2xh200-direct.json", model_steps, True),
     ("DeepSeek-V4", "step of all V4-Flash on two GPUs, context 8192, batch 1 / 8 / 64 a GPU",
-     "2026-11-26-model-expert-2xh200-stack.json", model_steps, False),
+     "2026-11-27-model-expert-2xh200-direct.json", model_steps, False),
     ("DeepSeek-V4", "all V4-Flash on two GPUs, 32 sequences a GPU of 8192 tokens in and 1024 out, steady state",
      "2026-11-26-serve-2xh200-stack.json", model_served, True),
     ("DeepSeek-V3", "decoding over all keys of pages of 576, from 128 sequences, beside FlashMLA",
-     "2026-11-26-mla-dense-peers-h200.json", latent_beside, False),
+     "2026-11-27-mla-peers-h200.json", latent_beside, False),
 ]
 
 # What is compared with what: claim, result, where it is checked.
