@@ -278,7 +278,7 @@ ROWS = [
     ("DeepSeek-V4", "step of all V4-Flash on two GPUs, context 8192, batch 1 / 8 / 64 a GPU",
      "2026-11-27-model-expert-2xh200-direct.json", model_steps, False),
     ("DeepSeek-V4", "all V4-Flash on two GPUs, 32 sequences a GPU of 8192 tokens in and 1024 out, steady state",
-     "2026-11-26-serve-2xh200-stack.json", model_served, True),
+     "2026-11-27-serve-2xh200-direct.json", model_served, True),
     ("DeepSeek-V3", "decoding over all keys of pages of 576, from 128 sequences, beside FlashMLA",
      "2026-11-27-mla-peers-h200.json", latent_beside, False),
 ]
