@@ -41,8 +41,8 @@ void expect_steps(const Outcome& outcome, int ranks) {
   for (const json& entry : decode["launched"]) launches += entry["count"].get<std::int64_t>();
   EXPECT_EQ(launches, decode["launches"].get<std::int64_t>());
   EXPECT_THAT(decode["launched"].dump(),
-              AllOf(HasSubstr("linear_slab_bf16"), HasSubstr("moe_route")));
-  EXPECT_THAT(model_report(log), AllOf(HasSubstr("batch 2, context 6"), HasSubstr("moe_route")));
+              AllOf(HasSubstr("linear_slab_bf16"), HasSubstr("moe_direct")));
+  EXPECT_THAT(model_report(log), AllOf(HasSubstr("batch 2, context 6"), HasSubstr("moe_direct")));
 }
 
 TEST(ModelBenchToolTest, OneRank) {
