@@ -52,8 +52,6 @@ namespace tilewright::kernels {
 namespace {
 
 constexpr int kStages = kStageEStages, kTiles = 2;
-constexpr int kEarlyKeys = 96;  // of P: their products begin while the last powers are computed
-constexpr int kCorrectionWarp = 8, kMmaWarp = 12, kLoadWarp = 13;
 
 // A part of the A operand of the probabilities of a row, as tile::store_operand makes all of it.
 template <class Element, int Chunks>
@@ -71,20 +69,21 @@ __device__ void store_part(std::uint32_t address, const float (&p)[Chunks][32]) 
 }
 
 template <class Element, int HeadDim, int ValueDim = HeadDim>
-struct Kernel : tile::TilesInFlight<kTiles, ValueDim> {
+struct Kernel : tile::TilesInFlight<Kernel<Element, HeadDim, ValueDim>, kTiles, ValueDim> {
   static constexpr int kKeyBoxes = HeadDim / tile::kBoxElems;
   static constexpr int kValueBoxes = ValueDim / tile::kBoxElems;
   static constexpr int kStepBoxes = kKeyBoxes + kValueBoxes;
   // Boxes of values that always lie one behind the other in the ring: for one instruction.
   static constexpr int kValueSpan = kStages % kStepBoxes == 0 ? kValueBoxes : 1;
   using Polynomial = tile::EveryPairByPolynomial<4>;
-  static constexpr int kColumns = 512;
+  static constexpr int kEarlyKeys = 96;  // of P: their products begin under the last powers
   // 256 softmax threads, 128 that correct, 128 others
   static constexpr int kSoftmaxRegisters = HeadDim == 64 ? 208 : 200;
   static constexpr int kCorrectionRegisters = 48;
   static constexpr int kOtherRegisters = 512 - 2 * kSoftmaxRegisters - kCorrectionRegisters;
-  using Base = tile::TilesInFlight<kTiles, ValueDim>;
-  using Base::correct, Base::results, Base::rows_of, Base::scores;
+  using Softmax = tile::RowSoftmax;
+  using Base = tile::TilesInFlight<Kernel, kTiles, ValueDim>;
+  using Base::results, Base::rows_of, Base::scores;
   using typename Base::KeyRange;
   using typename Base::Rows;
 
@@ -97,14 +96,11 @@ struct Kernel : tile::TilesInFlight<kTiles, ValueDim> {
     float factors[kTiles][tile::kRowThreads];
     tile::RingBarriers<kStages> ring;
     typename Base::Barriers barriers;
-    std::uint64_t p_rest[kTiles];  // the last quarter of P may be used, 128 arrivals
     std::uint32_t tensor_memory;
 
     __device__ void initialise() {
       ring.initialise(1);
       barriers.initialise();
-      for (std::uint64_t& barrier : p_rest)
-        ptx::mbarrier_init(ptx::shared_address(&barrier), tile::kRowThreads);
     }
   };
   static_assert(sizeof(Shared) <= stage_e_shared_bytes(HeadDim));
@@ -177,23 +173,14 @@ struct Kernel : tile::TilesInFlight<kTiles, ValueDim> {
             box(first_value(step) + i), step > 0 || First > 0);
       }
     }
-    // Products of a step with P of tile t, and scores of the next. All that it may have to wait for
-    // but P comes first: from P on the tensor core waits for what this thread does.
-    __device__ void add_step(std::int32_t step, int t, bool is_last) const {
-      if (t == 0) {
-        wait_for<kValueBoxes>(first_value(step));
-        if (!is_last) wait_for<kKeyBoxes>((step + 1) * kStepBoxes);
-      }
-      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]), step & 1);
-      add_values<0, kEarlyKeys>(step, t);
-      tile::wait_for_tensor_memory(ptx::shared_address(&shared.p_rest[t]), step & 1);
-      add_values<kEarlyKeys, tile::kKeys>(step, t);
-      if (!is_last) {
-        score(step + 1, t);
-      } else {
-        ptx::tcgen05_commit(ptx::shared_address(&shared.barriers.o_full[t]));
-      }
-      if (t == kTiles - 1) release<kValueBoxes>(first_value(step));
+    __device__ void wait_keys(std::int32_t step) const {
+      wait_for<kKeyBoxes>(step * kStepBoxes);
+    }
+    __device__ void wait_values(std::int32_t step) const {
+      wait_for<kValueBoxes>(first_value(step));
+    }
+    __device__ void release_values(std::int32_t step) const {
+      release<kValueBoxes>(first_value(step));
     }
   };
 
@@ -201,20 +188,19 @@ struct Kernel : tile::TilesInFlight<kTiles, ValueDim> {
     if (steps == 0) return;
     const Multiplier multiplier = {shared, columns};
     ptx::mbarrier_wait_parity(ptx::shared_address(&shared.barriers.q_full), 0);
-    multiplier.template wait_for<kKeyBoxes>(0);
+    multiplier.wait_keys(0);
 #pragma unroll 1
     for (int t = 0; t < kTiles; ++t) multiplier.score(0, t);
 #pragma unroll 1
     for (std::int32_t step = 0; step < steps; ++step) {
 #pragma unroll 1
-      for (int t = 0; t < kTiles; ++t) multiplier.add_step(step, t, step + 1 == steps);
+      for (int t = 0; t < kTiles; ++t) Base::add_step(multiplier, step, t, step + 1 == steps);
     }
   }
 
   // A softmax thread: scores of its row to P and the factor of earlier results.
   static __device__ void weigh(const AttentionParams& params, Shared& shared, const Rows& rows,
-                               const KeyRange& keys, std::uint32_t own, int t,
-                               tile::RowSoftmax& softmax) {
+                               const KeyRange& keys, std::uint32_t own, int t, Softmax& softmax) {
     const auto row = static_cast<std::int32_t>(threadIdx.x % tile::kRowThreads);
     const tile::VisibleKeys visible(params, rows.query(row) + rows.shift(), rows.sequence.kv_len);
     for (std::int32_t n = keys.begin; n < keys.end; ++n) {
@@ -235,92 +221,42 @@ struct Kernel : tile::TilesInFlight<kTiles, ValueDim> {
       store_part<Element>(own, early);
       ptx::tcgen05_wait_st_sync_aligned();
       if (t == 0 && n + 1 == keys.end)
-        tile::clear_values_behind(params, shared, rows.sequence.kv_len, keys.begin, keys.end);
+        clear_values_behind(params, shared, rows.sequence.kv_len, keys);
       tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]));
       softmax.template exponentiate<Polynomial>(late, params.scale_log2);
       store_part<Element>(own + arch::packed_columns(kEarlyKeys), late);
       ptx::tcgen05_wait_st_sync_aligned();
-      tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_rest[t]));
+      tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_rest[t]));
     }
   }
-  // The same of a warp without rows: zeros.
-  static __device__ void weigh_nothing(const AttentionParams& params, Shared& shared,
-                                       const Rows& rows, const KeyRange& keys, std::uint32_t own,
-                                       int t) {
-#pragma unroll 1
-    for (std::int32_t n = keys.begin; n < keys.end; ++n) {
-      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.s_full[t]),
-                                   n - keys.begin & 1);
-      shared.factors[t][threadIdx.x % tile::kRowThreads] = 1.0f;
-      tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.factor[t]));
-      constexpr float kZeros[4][32] = {};
-      tile::store_operand<Element>(own, kZeros);
-      ptx::tcgen05_wait_st_sync_aligned();
-      if (t == 0 && n + 1 == keys.end)
-        tile::clear_values_behind(params, shared, rows.sequence.kv_len, keys.begin, keys.end);
-      tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]));
-      tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_rest[t]));
-    }
+  static __device__ void store_zeros(std::uint32_t own) {
+    constexpr float kZeros[4][32] = {};
+    tile::store_operand<Element>(own, kZeros);
+    ptx::tcgen05_wait_st_sync_aligned();
   }
-  // All that it does; at the end the results out.
-  static __device__ void run_softmax(const AttentionParams& params, Shared& shared,
-                                     std::uint32_t columns, int t) {
-    const KeyRange keys(params);
-    const Rows rows = rows_of(params, t);
-    const std::uint32_t own = ptx::uniform(tile::own_lanes(scores(columns, t)));
-    tile::RowSoftmax softmax;
-    if (ptx::uniform(static_cast<std::int32_t>(threadIdx.x % tile::kRowThreads)) < rows.rows()) {
-      weigh(params, shared, rows, keys, own, t, softmax);
-    } else {
-      weigh_nothing(params, shared, rows, keys, own, t);
-    }
-    if (keys.count() > 0)
-      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.o_full[t]), 0);
-    const float factor = tile::finish_group_row(params, rows, softmax);
-    if (rows.rows() <= 0) return;
+  static __device__ float finish_row(const AttentionParams& params, const Rows& rows,
+                                     const Softmax& softmax) {
+    return tile::finish_group_row(params, rows, softmax);
+  }
+  static __device__ void store(const AttentionParams& params, Shared& shared, const Rows& rows,
+                               std::uint32_t columns, float factor, bool has_results, int t) {
     tile::store_results<Element, kValueBoxes, tile::kTensorRows, tile::StoreOfTile<ValueDim>>(
-        params, shared.q[t], rows, results(columns, t), factor, keys.count() > 0, {t});
+        params, shared.q[t], rows, results(columns, t), factor, has_results, {t});
   }
-
-  static __device__ void run(const AttentionParams& params) {
-    extern __shared__ __align__(1024) std::uint8_t dynamic[];
-    auto& shared = *reinterpret_cast<Shared*>(dynamic);
-    if (rows_of(params, 0).rows() <= 0) return;  // a short one of packed sequences
-    for (int t = 0; t < kTiles; ++t)
-      tile::clear_rows_behind(shared.q[t], rows_of(params, t).box_rows());
-    const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
-    if (warp == kLoadWarp && ptx::elect_sync()) {
-      shared.initialise();
-      ptx::fence_mbarrier_init_release_cluster();
-      begin_loading(params, shared);
-    }
-    __syncwarp();
-    const std::uint32_t columns = tile::open_tensor_memory<kColumns>(shared.tensor_memory, [] {});
-    if (warp < kCorrectionWarp) {
-      ptx::setmaxnreg_inc_sync_aligned<kSoftmaxRegisters>();
-      const int t = static_cast<int>(warp / 4);
-      run_softmax(params, shared, columns, t);
-    } else if (warp < kMmaWarp) {
-      ptx::setmaxnreg_dec_sync_aligned<kCorrectionRegisters>();
-      const std::int32_t steps = KeyRange(params).count();
-      correct(shared, columns, steps);
-    } else {
-      ptx::setmaxnreg_dec_sync_aligned<kOtherRegisters>();
-      if (warp == kMmaWarp && ptx::elect_sync()) {
-        multiply(shared, columns, KeyRange(params).count());
-      } else if (warp == kLoadWarp && ptx::elect_sync()) {
-        load(params, shared);
-      }
-    }
-    __syncwarp();
-    tile::close_tensor_memory<kColumns>(columns);
+  static __device__ void clear_rows_behind(Shared& shared, int t, std::int32_t rows) {
+    tile::clear_rows_behind(shared.q[t], rows);
+  }
+  static __device__ void clear_values_behind(const AttentionParams& params, Shared& shared,
+                                             std::int32_t kv_len, const KeyRange& keys) {
+    tile::clear_values_behind(params, shared, kv_len, keys.begin, keys.end);
   }
 };
 
 }  // namespace
 #define TILEWRIGHT_STAGE_E(NAME, ELEMENT, ...)                       \
   TILEWRIGHT_KERNEL(attention_sm100_stage_e_##NAME, AttentionParams, \
-                    __launch_bounds__(kStageEThreads, 1), Kernel<tile::ELEMENT, __VA_ARGS__>::run)
+                    __launch_bounds__(kStageEThreads, 1),            \
+                    Kernel<tile::ELEMENT, __VA_ARGS__>::run_roles)
 
 TILEWRIGHT_STAGE_E(bf16_d64, Bf16, 64)
 TILEWRIGHT_STAGE_E(bf16_d128, Bf16, 128)

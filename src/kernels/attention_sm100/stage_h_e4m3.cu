@@ -29,9 +29,6 @@
 namespace tilewright::kernels {
 namespace {
 
-constexpr int kCorrectionWarp = 8, kMmaWarp = 12, kLoadWarp = 13;
-constexpr int kSoftmaxRegisters = 192, kCorrectionRegisters = 80, kOtherRegisters = 48;
-constexpr int kEarlyKeys = 64;  // of P: their products begin while the last powers are computed
 constexpr float kWeightAtMaximum = 7.0f, kLargestWeight = 8.8f;  // k7/softmax.h
 
 __device__ inline float find_scale(const Fp8Scales& scales, std::int32_t head, std::int32_t block) {
@@ -66,17 +63,20 @@ struct CodeSoftmax {
 };
 
 template <int HeadDim>
-struct Kernel : tile::TilesInFlight<stage_h_tiles(HeadDim), HeadDim> {
+struct Kernel : tile::TilesInFlight<Kernel<HeadDim>, stage_h_tiles(HeadDim), HeadDim> {
   static constexpr int kStages = stage_h_stages(HeadDim), kTiles = stage_h_tiles(HeadDim);
   static constexpr int kSpan = stage_h_span(HeadDim), kBoxes = HeadDim / kSpan;
   static constexpr int kItemBytes = tile::kKeys * HeadDim, kSpanBoxBytes = tile::kKeys * kSpan;
-  static constexpr int kOutBoxes = HeadDim / tile::kBoxElems, kColumns = 512;
+  static constexpr int kOutBoxes = HeadDim / tile::kBoxElems;
+  static constexpr int kSoftmaxRegisters = 192, kCorrectionRegisters = 80, kOtherRegisters = 48;
+  static constexpr int kEarlyKeys = 64;  // of P: their products begin under the last powers
   using Polynomial =
       std::conditional_t<HeadDim == 256, tile::NoPolynomial, tile::EveryPairByPolynomial<4>>;
   static constexpr std::uint32_t kStepBytes = 32;  // of the reduction index in one instruction
   static constexpr auto kSwizzle = arch::swizzle_of_span(kSpan);
-  using Base = tile::TilesInFlight<kTiles, HeadDim>;
-  using Base::correct, Base::results, Base::rows_of, Base::scores;
+  using Softmax = CodeSoftmax;
+  using Base = tile::TilesInFlight<Kernel, kTiles, HeadDim>;
+  using Base::results, Base::rows_of, Base::scores;
   using typename Base::KeyRange;
   using typename Base::Rows;
   using KeyItem = tile::Box<tile::kKeys, HeadDim, kSwizzle>;  // queries too
@@ -87,14 +87,11 @@ struct Kernel : tile::TilesInFlight<stage_h_tiles(HeadDim), HeadDim> {
     float factors[kTiles][tile::kRowThreads];
     tile::RingBarriers<kStages> ring;
     typename Base::Barriers barriers;
-    std::uint64_t p_rest[kTiles];  // the second half of P may be used, 128 arrivals
     std::uint32_t tensor_memory;
 
     __device__ void initialise() {
       ring.initialise(1);
       barriers.initialise();
-      for (std::uint64_t& barrier : p_rest)
-        ptx::mbarrier_init(ptx::shared_address(&barrier), tile::kRowThreads);
     }
   };
   static_assert(sizeof(Shared) <= stage_h_shared_bytes(HeadDim));
@@ -187,35 +184,29 @@ struct Kernel : tile::TilesInFlight<stage_h_tiles(HeadDim), HeadDim> {
             results(columns, t), scores(columns, t) + arch::packed_columns(key, 8),
             b + (key * kSpan >> 4), instruction(arch::Major::kMN, HeadDim), step > 0 || key > 0);
     }
-    // As stage E: all that it may have to wait for but P comes first.
-    __device__ void add_step(std::int32_t step, int t, bool is_last) const {
-      if (t == 0) {
-        wait_item(2 * step + 1);
-        if (!is_last) wait_item(2 * step + 2);
-      }
-      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]), step & 1);
-      add_values<0, kEarlyKeys>(step, t);
-      tile::wait_for_tensor_memory(ptx::shared_address(&shared.p_rest[t]), step & 1);
-      add_values<kEarlyKeys, tile::kKeys>(step, t);
-      if (!is_last) {
-        score(step + 1, t);
-      } else {
-        ptx::tcgen05_commit(ptx::shared_address(&shared.barriers.o_full[t]));
-      }
-      if (t == kTiles - 1) release(2 * step + 1);
+    __device__ void wait_keys(std::int32_t step) const {
+      wait_item(2 * step);
     }
-    __device__ void run(std::int32_t steps) const {
-      if (steps == 0) return;
-      ptx::mbarrier_wait_parity(ptx::shared_address(&shared.barriers.q_full), 0);
-      wait_item(0);
-      for (int t = 0; t < kTiles; ++t) score(0, t);
-#pragma unroll 1
-      for (std::int32_t step = 0; step < steps; ++step) {
-#pragma unroll 1
-        for (int t = 0; t < kTiles; ++t) add_step(step, t, step + 1 == steps);
-      }
+    __device__ void wait_values(std::int32_t step) const {
+      wait_item(2 * step + 1);
+    }
+    __device__ void release_values(std::int32_t step) const {
+      release(2 * step + 1);
     }
   };
+
+  static __device__ void multiply(Shared& shared, std::uint32_t columns, std::int32_t steps) {
+    if (steps == 0) return;
+    const Multiplier multiplier = {shared, columns};
+    ptx::mbarrier_wait_parity(ptx::shared_address(&shared.barriers.q_full), 0);
+    multiplier.wait_keys(0);
+    for (int t = 0; t < kTiles; ++t) multiplier.score(0, t);
+#pragma unroll 1
+    for (std::int32_t step = 0; step < steps; ++step) {
+#pragma unroll 1
+      for (int t = 0; t < kTiles; ++t) Base::add_step(multiplier, step, t, step + 1 == steps);
+    }
+  }
 
   // ---- a softmax thread
 
@@ -326,52 +317,25 @@ struct Kernel : tile::TilesInFlight<stage_h_tiles(HeadDim), HeadDim> {
       tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]));
       softmax.template exponentiate<Polynomial>(late, scale, value_log2);
       store_codes(own + arch::packed_columns(kEarlyKeys, 8), late);
-      tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_rest[t]));
+      tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_rest[t]));
     }
   }
-  // The same of a warp without rows: zeros.
-  static __device__ void weigh_nothing(const AttentionFp8Params& params, Shared& shared,
-                                       const Rows& rows, const KeyRange& keys, std::uint32_t own,
-                                       int t) {
-#pragma unroll 1
-    for (std::int32_t n = keys.begin; n < keys.end; ++n) {
-      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.s_full[t]),
-                                   n - keys.begin & 1);
-      shared.factors[t][threadIdx.x % tile::kRowThreads] = 1.0f;
-      tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.factor[t]));
-      constexpr float kZeros[4][32] = {};
-      store_codes(own, kZeros);
-      if (t == 0 && n + 1 == keys.end)
-        clear_values_behind(params, shared, rows.sequence.kv_len, keys);
-      tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]));
-      tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_rest[t]));
-    }
+  static __device__ void store_zeros(std::uint32_t own) {
+    constexpr float kZeros[4][32] = {};
+    store_codes(own, kZeros);
   }
-  // All that it does; at the end the results out.
-  static __device__ void run_softmax(const AttentionFp8Params& params, Shared& shared,
-                                     std::uint32_t columns, int t) {
-    const KeyRange keys(params);
-    const Rows rows = rows_of(params, t);
-    const std::uint32_t own = ptx::uniform(tile::own_lanes(scores(columns, t)));
-    CodeSoftmax softmax;
-    if (ptx::uniform(static_cast<std::int32_t>(threadIdx.x % tile::kRowThreads)) < rows.rows()) {
-      weigh(params, shared, rows, keys, own, t, softmax);
-    } else {
-      weigh_nothing(params, shared, rows, keys, own, t);
-    }
-    if (keys.count() > 0)
-      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.o_full[t]), 0);
-    const float factor = finish_row(params, rows, softmax);
-    if (rows.rows() <= 0) return;
+  static __device__ void store(const AttentionFp8Params& params, Shared& shared, const Rows& rows,
+                               std::uint32_t columns, float factor, bool has_results, int t) {
     if (params.is_f16_out != 0) {
-      store<tile::Fp16>(params, shared, rows, columns, factor, keys.count() > 0, t);
+      store_as<tile::Fp16>(params, shared, rows, columns, factor, has_results, t);
     } else {
-      store<tile::Bf16>(params, shared, rows, columns, factor, keys.count() > 0, t);
+      store_as<tile::Bf16>(params, shared, rows, columns, factor, has_results, t);
     }
   }
   template <class Element>
-  static __device__ void store(const AttentionFp8Params& params, Shared& shared, const Rows& rows,
-                               std::uint32_t columns, float factor, bool has_results, int t) {
+  static __device__ void store_as(const AttentionFp8Params& params, Shared& shared,
+                                  const Rows& rows, std::uint32_t columns, float factor,
+                                  bool has_results, int t) {
     constexpr int kAtOnce = HeadDim < 128 ? HeadDim : 128;
     tile::store_results<Element, kOutBoxes, tile::kTensorRows, tile::StoreOfTile<kAtOnce>>(
         params, shared.q[t], rows, results(columns, t), factor, has_results, {t});
@@ -386,44 +350,12 @@ struct Kernel : tile::TilesInFlight<stage_h_tiles(HeadDim), HeadDim> {
         q[box * (kSpanBoxBytes / 16) + i] = make_uint4(0, 0, 0, 0);
     ptx::fence_proxy_async_shared_cta();
   }
-
-  static __device__ void run(const AttentionFp8Params& params) {
-    extern __shared__ __align__(1024) std::uint8_t dynamic[];
-    auto& shared = *reinterpret_cast<Shared*>(dynamic);
-    if (rows_of(params, 0).rows() <= 0) return;  // a short one of packed sequences
-    for (int t = 0; t < kTiles; ++t) clear_rows_behind(shared, t, rows_of(params, t).box_rows());
-    const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
-    if (warp == kLoadWarp && ptx::elect_sync()) {
-      shared.initialise();
-      ptx::fence_mbarrier_init_release_cluster();
-      begin_loading(params, shared);
-    }
-    __syncwarp();
-    const std::uint32_t columns = tile::open_tensor_memory<kColumns>(shared.tensor_memory, [] {});
-    if (warp < kCorrectionWarp) {
-      ptx::setmaxnreg_inc_sync_aligned<kSoftmaxRegisters>();
-      const int t = static_cast<int>(warp / 4);
-      if (t < kTiles) run_softmax(params, shared, columns, t);
-    } else if (warp < kMmaWarp) {
-      ptx::setmaxnreg_dec_sync_aligned<kCorrectionRegisters>();
-      correct(shared, columns, KeyRange(params).count());
-    } else {
-      ptx::setmaxnreg_dec_sync_aligned<kOtherRegisters>();
-      if (warp == kMmaWarp && ptx::elect_sync()) {
-        Multiplier{shared, columns}.run(KeyRange(params).count());
-      } else if (warp == kLoadWarp && ptx::elect_sync()) {
-        load(params, shared);
-      }
-    }
-    __syncwarp();
-    tile::close_tensor_memory<kColumns>(columns);
-  }
 };
 
 }  // namespace
 #define TILEWRIGHT_STAGE_H(HEAD_DIM)                                              \
   TILEWRIGHT_KERNEL(attention_sm100_stage_h_e4m3_d##HEAD_DIM, AttentionFp8Params, \
-                    __launch_bounds__(kStageHThreads, 1), Kernel<HEAD_DIM>::run)
+                    __launch_bounds__(kStageHThreads, 1), Kernel<HEAD_DIM>::run_roles)
 
 TILEWRIGHT_STAGE_H(64)
 TILEWRIGHT_STAGE_H(128)

@@ -1,6 +1,6 @@
-// What kernels with several tiles of rows in flight share, stages E and H: the barriers between
-// their roles, columns of Tensor Memory, the keys of all tiles, and the loop of the correction
-// warps.
+// What kernels with several tiles of rows in flight share, stages E and H: roles and the barriers
+// between them, columns of Tensor Memory, the keys of all tiles, and what every role does that does
+// not depend on the format of the operands.
 #pragma once
 
 #include "kernels/attention_sm100/tensor_attention.h"
@@ -20,14 +20,25 @@ struct StoreOfTile {
   __device__ void wait() const { ptx::cp_async_bulk_wait_group_read<0>(); }
 };
 
-template <int Tiles, int ValueDim>
+/// Kernel, which derives from this, has the rest of the roles:
+///   begin_loading, load   the loading thread, before the CTA has its columns and then
+///   multiply              the multiplying thread
+///   weigh                 a softmax thread with a row; its Softmax, finish_row and store
+///   store_zeros           P of a row that there is not
+///   clear_rows_behind, clear_values_behind   what no copy may leave: rows of queries, values
+template <class Kernel, int Tiles, int ValueDim>
 struct TilesInFlight {
   using Rows = GroupWork<ValueDim, ValueDim>;
+  /// Warps 0-3 and 4-7 have a tile each, where there are two.
+  static constexpr std::uint32_t kCorrectionWarp = 8, kMmaWarp = 12, kLoadWarp = 13;
+  static constexpr int kColumns = 512;
 
   /// In shared memory; of tile t: s_full, its scores are there; factor, factors of its rows;
-  /// p_ready, P and O may be used by the next product; o_full, its results are complete.
+  /// p_ready, the first part of P and O may be used by the next product; o_full, its results are
+  /// complete; p_rest, the rest of P may be used.
   struct Barriers {
-    std::uint64_t q_full, s_full[Tiles], factor[Tiles], p_ready[Tiles], o_full[Tiles];
+    std::uint64_t q_full, s_full[Tiles], factor[Tiles], p_ready[Tiles], o_full[Tiles],
+        p_rest[Tiles];
 
     __device__ void initialise() {
       ptx::mbarrier_init(ptx::shared_address(&q_full), 1);
@@ -37,6 +48,8 @@ struct TilesInFlight {
         ptx::mbarrier_init(ptx::shared_address(&p_ready[t]), 2 * kRowThreads);
         ptx::mbarrier_init(ptx::shared_address(&o_full[t]), 1);
       }
+      for (std::uint64_t& barrier : p_rest)
+        ptx::mbarrier_init(ptx::shared_address(&barrier), kRowThreads);
     }
   };
 
@@ -81,6 +94,102 @@ struct TilesInFlight {
         hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]));
       }
     }
+  }
+
+  /// The multiplying thread: products of a step with P of tile t, and scores of the next. All that
+  /// it may have to wait for but P comes first: from P on the tensor core waits for what this
+  /// thread does.
+  template <class Multiplier>
+  static __device__ void add_step(const Multiplier& multiplier, std::int32_t step, int t,
+                                  bool is_last) {
+    auto& barriers = multiplier.shared.barriers;
+    if (t == 0) {
+      multiplier.wait_values(step);
+      if (!is_last) multiplier.wait_keys(step + 1);
+    }
+    wait_for_tensor_memory(ptx::shared_address(&barriers.p_ready[t]), step & 1);
+    multiplier.template add_values<0, Kernel::kEarlyKeys>(step, t);
+    wait_for_tensor_memory(ptx::shared_address(&barriers.p_rest[t]), step & 1);
+    multiplier.template add_values<Kernel::kEarlyKeys, kKeys>(step, t);
+    if (!is_last) {
+      multiplier.score(step + 1, t);
+    } else {
+      ptx::tcgen05_commit(ptx::shared_address(&barriers.o_full[t]));
+    }
+    if (t == Tiles - 1) multiplier.release_values(step);
+  }
+
+  /// The softmax threads of a warp without rows: zeros.
+  template <class Params, class Shared>
+  static __device__ void weigh_nothing(const Params& params, Shared& shared, const Rows& rows,
+                                       const KeyRange& keys, std::uint32_t own, int t) {
+#pragma unroll 1
+    for (std::int32_t n = keys.begin; n < keys.end; ++n) {
+      wait_for_tensor_memory(ptx::shared_address(&shared.barriers.s_full[t]), n - keys.begin & 1);
+      shared.factors[t][threadIdx.x % kRowThreads] = 1.0f;
+      hand_over_tensor_memory(ptx::shared_address(&shared.barriers.factor[t]));
+      Kernel::store_zeros(own);
+      if (t == 0 && n + 1 == keys.end)
+        Kernel::clear_values_behind(params, shared, rows.sequence.kv_len, keys);
+      hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]));
+      hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_rest[t]));
+    }
+  }
+
+  /// All that a softmax thread does: weights of its row and factors of earlier results; at the end
+  /// the results out.
+  template <class Params, class Shared>
+  static __device__ void run_softmax(const Params& params, Shared& shared, std::uint32_t columns,
+                                     int t) {
+    const KeyRange keys(params);
+    const Rows rows = rows_of(params, t);
+    const std::uint32_t own = ptx::uniform(own_lanes(scores(columns, t)));
+    typename Kernel::Softmax softmax;
+    if (ptx::uniform(static_cast<std::int32_t>(threadIdx.x % kRowThreads)) < rows.rows()) {
+      Kernel::weigh(params, shared, rows, keys, own, t, softmax);
+    } else {
+      weigh_nothing(params, shared, rows, keys, own, t);
+    }
+    if (keys.count() > 0)
+      wait_for_tensor_memory(ptx::shared_address(&shared.barriers.o_full[t]), 0);
+    const float factor = Kernel::finish_row(params, rows, softmax);
+    if (rows.rows() <= 0) return;
+    Kernel::store(params, shared, rows, columns, factor, keys.count() > 0, t);
+  }
+
+  /// All threads of the CTA.
+  template <class Params>
+  static __device__ void run_roles(const Params& params) {
+    extern __shared__ __align__(1024) std::uint8_t dynamic[];
+    auto& shared = *reinterpret_cast<typename Kernel::Shared*>(dynamic);
+    if (rows_of(params, 0).rows() <= 0) return;  // a short one of packed sequences
+    for (int t = 0; t < Tiles; ++t)
+      Kernel::clear_rows_behind(shared, t, rows_of(params, t).box_rows());
+    const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
+    if (warp == kLoadWarp && ptx::elect_sync()) {
+      shared.initialise();
+      ptx::fence_mbarrier_init_release_cluster();
+      Kernel::begin_loading(params, shared);
+    }
+    __syncwarp();
+    const std::uint32_t columns = open_tensor_memory<kColumns>(shared.tensor_memory, [] {});
+    if (warp < kCorrectionWarp) {
+      ptx::setmaxnreg_inc_sync_aligned<Kernel::kSoftmaxRegisters>();
+      const int t = static_cast<int>(warp / 4);
+      if (t < Tiles) run_softmax(params, shared, columns, t);
+    } else if (warp < kMmaWarp) {
+      ptx::setmaxnreg_dec_sync_aligned<Kernel::kCorrectionRegisters>();
+      correct(shared, columns, KeyRange(params).count());
+    } else {
+      ptx::setmaxnreg_dec_sync_aligned<Kernel::kOtherRegisters>();
+      if (warp == kMmaWarp && ptx::elect_sync()) {
+        Kernel::multiply(shared, columns, KeyRange(params).count());
+      } else if (warp == kLoadWarp && ptx::elect_sync()) {
+        Kernel::load(params, shared);
+      }
+    }
+    __syncwarp();
+    close_tensor_memory<kColumns>(columns);
   }
 };
 
