@@ -69,7 +69,7 @@ class Plan:
 
 
 SCORES, OPERAND, RESULTS, QUERIES = "w0", "w1", "w3", "w2"
-TENSOR = "attention_sm100/tensor_attention.h"
+TENSOR = "attention_sm100/one_tile.h"
 PAIR = "sparse_attention/pair/shared.h"
 ROWS = ["sparse_attention/decode.h", "../formats/kv_page.h"]
 INDEXER = ["sparse_attention/indexer/sm100/shared.h", "sparse_attention/indexer/sm100/sm100_indexer_logits.h"]

@@ -63,7 +63,7 @@ struct Fp8Options {
 /// Query i of a sequence stands at key position i + kv_len - q_len (bottom-right alignment); causal
 /// and the window count from there. A row without a visible key gives out = 0, lse = -inf.
 ///
-/// Chunks (chunk > 0; chunked local attention, as in Llama 4; Hopper, operands of 16 bits): query i
+/// Chunks (chunk > 0; chunked local attention, as in Llama 4; operands of 16 bits): query i
 /// also sees key j only if (i + kv_len - q_len) / chunk and j / chunk are the same whole number.
 ///
 /// Lengths on the device (has_q_lengths, has_kv_lengths): sequence b has q_lengths[b] queries and
@@ -74,7 +74,8 @@ struct Fp8Options {
 /// page_size] of k and v, and there are kv_lengths[b] of them, at most kv_len. is_packed is then of
 /// queries alone. So one call serves prompts in parts and sequences that decode. Entries that name
 /// no page stand for keys and values of zeros; what lies in pages behind the last key may be
-/// anything, NaN included.
+/// anything, NaN included. On Blackwell pages, lengths and chunks go with head_dim up to 128, or
+/// 192 with value_dim up to 128.
 ///
 /// Shapes   q [batch, q_len, heads, head_dim]; k [batch, kv_len, kv_heads, head_dim]; v, out as k,
 ///          q with value_dim; packed sequences: [total, heads, head_dim] with cumulative lengths;
@@ -88,7 +89,7 @@ struct Fp8Options {
 ///          such copies nor look at the end of a row write them to the workspace first; the plan
 ///          says both, and its costs have both
 /// value_dim another multiple of 8 than head_dim, for operands of 16 bits: up to 192 and 128 by
-///          forms of that shape (DeepSeek-V3's prefill; on Hopper over pages, too), with zeros
+///          forms of that shape (DeepSeek-V3's prefill; over pages, too), with zeros
 ///          where both are less; wider pairs by the forms for the wider of the two
 /// Units    scale is dimensionless; lse and sink are natural logarithms
 /// e4m3     q, k, v are quantised values times descale (kernel k7). If the caller names k7 or k8

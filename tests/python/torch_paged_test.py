@@ -153,10 +153,12 @@ def test_no_kernel_is_a_reason_of_the_plan():
     assert (reason.value, reason.rule) == ("k6_pages", "does not support operands of e4m3")
     if place() == "cpu":
         tt.set_device("sim:b200")
-        with pytest.raises(tilewright.Unsupported, match="does not support keys in pages"):
-            tt.attention_paged(x.q, x.k, x.v, **x.given())
-        reason, = _paged.reasons_against(x.q.device, torch.bfloat16, 4, 2, 64)
-        assert reason.rule == "does not support keys in pages"
+        assert _paged.reasons_against(x.q.device, torch.bfloat16, 4, 2, 64) == ()
+        wide = Pages([(3, 9)], d=256)
+        with pytest.raises(tilewright.Unsupported, match="sm100_pages: exists for head_dim 64, 128"):
+            tt.attention_paged(wide.q, wide.k, wide.v, **wide.given())
+        reason, = _paged.reasons_against(x.q.device, torch.bfloat16, 4, 2, 256)
+        assert (reason.value, reason.rule) == ("sm100_pages", "exists for head_dim 64, 128")
 
 
 def refusals(x):

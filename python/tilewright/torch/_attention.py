@@ -108,9 +108,9 @@ def attention_varlen(
     max_q                  at least the longest sequence's queries; max_kv its keys
     q_lengths, kv_lengths  int32 [batch]: queries and keys in use, the first of each sequence's rows,
                            read on the device; rows of results behind them are not written. Of
-                           bfloat16 and float16 on Hopper
+                           bfloat16 and float16, on Blackwell of heads up to 128
     chunk                  keys of a chunk: a query sees those of its own alone; 0: all are one. Of
-                           bfloat16 and float16 on Hopper
+                           bfloat16 and float16, on Blackwell of heads up to 128
     The lse is [heads, rows].
     """
     if q_lengths is not None or kv_lengths is not None or chunk:

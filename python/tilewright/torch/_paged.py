@@ -112,7 +112,7 @@ def reasons_against(
         answer = tilewright.can_implement(
             "Attention", on, dtype=DTYPES.get(dtype, "f32"), q_len=1, kv_len=16, **problem
         )
-        own = [reason for reason in answer.reasons if reason.value == "k6_pages"]
+        own = [reason for reason in answer.reasons if reason.value in ("k6_pages", "sm100_pages")]
         lacking = [reason for reason in answer.reasons if "pages" in reason.rule]
         found = table.add(key, tuple((own or lacking or answer.reasons)[:1]))
     return found

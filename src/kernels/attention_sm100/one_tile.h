@@ -1,4 +1,5 @@
-// A tile of rows a CTA, stages B and C: all that the loading and the multiplying thread do.
+// A tile of rows a CTA: columns of Tensor Memory (stage D's, too); of stages B and C shared memory,
+// and all that the loading and the multiplying thread do.
 #pragma once
 
 #include "kernels/attention_sm100/tensor_attention.h"
@@ -6,6 +7,42 @@
 #include <cstdint>
 
 namespace tilewright::tile {
+
+/// Columns of Tensor Memory: scores in f32, probabilities as the A operand, results in f32.
+template <int Keys>
+struct TensorColumns {
+  static constexpr int kScores = 0, kOperand = Keys,
+                       kResults = kOperand + arch::packed_columns(Keys);
+
+  /// An allocation is a power of 2.
+  static constexpr int allocated(int value_columns) {
+    return kResults + value_columns <= 256 ? 256 : 512;
+  }
+};
+
+/// Shared memory of a CTA. Results leave through the boxes of q.
+template <int HeadDim_, int ValueColumns_, int Stages>
+struct TensorAttentionShared {
+  static constexpr int kStages = Stages, kHeadDim = HeadDim_, kValueColumns = ValueColumns_;
+  static constexpr int kKeyBoxes = kHeadDim / kBoxElems, kValueBoxes = kValueColumns / kBoxElems;
+
+  std::uint8_t q[kKeyBoxes][kBoxBytes];
+  std::uint8_t boxes[Stages][kBoxBytes];
+  RingBarriers<Stages> ring;
+  std::uint64_t q_full;   ///< the queries have landed
+  std::uint64_t s_full;   ///< by commit: the scores of a tile are there, and all products before
+  std::uint64_t p_ready;  ///< by all row threads: the operand of a tile is there
+  std::uint64_t o_full;   ///< by commit: the last product is done
+  std::uint32_t tensor_memory;
+
+  __device__ void initialise() {
+    ring.initialise(1);
+    ptx::mbarrier_init(ptx::shared_address(&q_full), 1);
+    ptx::mbarrier_init(ptx::shared_address(&s_full), 1);
+    ptx::mbarrier_init(ptx::shared_address(&p_ready), kRowThreads);
+    ptx::mbarrier_init(ptx::shared_address(&o_full), 1);
+  }
+};
 
 /// The loading thread, all that it does.
 template <class Shared, class Work>

@@ -91,9 +91,8 @@ struct Kernel {
         tile::store_operand<Element>(own + Columns::kOperand, nothing);
         ptx::tcgen05_wait_st_sync_aligned();
       }
-      if (n + 1 == work.tiles.end) {
-        tile::clear_values_behind(params, shared, work.sequence.kv_len, work.tiles.begin,
-                                  work.tiles.end);
+      if (n + 1 == work.tiles.end && params.cu_kv != nullptr) {
+        tile::clear_values_behind(shared, work.sequence.kv_len, work.tiles.begin, work.tiles.end);
       }
       tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_ready));
     }

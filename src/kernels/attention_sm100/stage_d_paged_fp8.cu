@@ -29,10 +29,10 @@
 // SM 1000 to 2000 cycles, as against 1536 of the tensor core at 128 heads (1024 of them
 // for the scores that both CTAs make).
 // Sources: the kernel suite's stage D; FlashMLA's page format; PTX ISA, ".tile::gather4".
+#include "kernels/attention_sm100/one_tile.h"
 #include "kernels/attention_sm100/paged_keys.h"
 #include "kernels/attention_sm100/row_softmax.h"
 #include "kernels/attention_sm100/stage_d_paged_fp8.h"
-#include "kernels/attention_sm100/tensor_attention.h"
 #include "tile/entry.h"
 
 namespace tilewright::kernels {

@@ -10,11 +10,8 @@
 //             so nothing is transposed, and none are needed in columns
 //   scales    of q and k go into the exponent's factor, of v to the end; per block of keys a weight
 //             is smaller as its values' scale is below the largest one
-//
 // Roles, barriers and columns of Tensor Memory as in stage E, P in two halves. At head_dim 256
 // results of two tiles would be all 512 columns: there is one, and products and softmax take turns.
-//
-// Limit and counts: README.md.
 #include "arch/instruction_descriptor.h"
 #include "kernels/attention_sm100/polynomial.h"
 #include "kernels/attention_sm100/stage_h_e4m3.h"
@@ -62,8 +59,10 @@ struct CodeSoftmax {
   }
 };
 
+using Work = tile::GridWork<AttentionFp8Params>;
+
 template <int HeadDim>
-struct Kernel : tile::TilesInFlight<Kernel<HeadDim>, stage_h_tiles(HeadDim), HeadDim> {
+struct Kernel : tile::TilesInFlight<Kernel<HeadDim>, stage_h_tiles(HeadDim), HeadDim, Work> {
   static constexpr int kStages = stage_h_stages(HeadDim), kTiles = stage_h_tiles(HeadDim);
   static constexpr int kSpan = stage_h_span(HeadDim), kBoxes = HeadDim / kSpan;
   static constexpr int kItemBytes = tile::kKeys * HeadDim, kSpanBoxBytes = tile::kKeys * kSpan;
@@ -75,7 +74,7 @@ struct Kernel : tile::TilesInFlight<Kernel<HeadDim>, stage_h_tiles(HeadDim), Hea
   static constexpr std::uint32_t kStepBytes = 32;  // of the reduction index in one instruction
   static constexpr auto kSwizzle = arch::swizzle_of_span(kSpan);
   using Softmax = CodeSoftmax;
-  using Base = tile::TilesInFlight<Kernel, kTiles, HeadDim>;
+  using Base = tile::TilesInFlight<Kernel, kTiles, HeadDim, Work>;
   using Base::results, Base::rows_of, Base::scores;
   using typename Base::KeyRange;
   using typename Base::Rows;
@@ -88,6 +87,7 @@ struct Kernel : tile::TilesInFlight<Kernel<HeadDim>, stage_h_tiles(HeadDim), Hea
     tile::RingBarriers<kStages> ring;
     typename Base::Barriers barriers;
     std::uint32_t tensor_memory;
+    typename Base::Found found;
 
     __device__ void initialise() {
       ring.initialise(1);
@@ -96,10 +96,8 @@ struct Kernel : tile::TilesInFlight<Kernel<HeadDim>, stage_h_tiles(HeadDim), Hea
   };
   static_assert(sizeof(Shared) <= stage_h_shared_bytes(HeadDim));
 
-  // ---- the loading thread
-
   static __device__ void load_queries(const AttentionFp8Params& params, Shared& shared, int t) {
-    const Rows rows = rows_of(params, t);
+    const Rows rows = rows_of(params, shared, t);
     for (int box = 0; box < kBoxes; ++box)
       ptx::cp_async_bulk_tensor_4d_shared_global(
           ptx::shared_address(shared.q[t]) + box * kSpanBoxBytes, params.q_map, box * kSpan,
@@ -120,9 +118,9 @@ struct Kernel : tile::TilesInFlight<Kernel<HeadDim>, stage_h_tiles(HeadDim), Hea
   }
   // Queries and the first keys, before the CTA has its columns of Tensor Memory.
   static __device__ void begin_loading(const AttentionFp8Params& params, Shared& shared) {
-    const KeyRange keys(params);
+    const KeyRange keys(params, shared);
     if (keys.count() == 0) return;
-    const Rows work = rows_of(params, 0);
+    const Rows work = rows_of(params, shared, 0);
     ptx::mbarrier_arrive_expect_tx(ptx::shared_address(&shared.barriers.q_full),
                                    kTiles * kBoxes * work.box_rows() * kSpan);
     for (int t = 0; t < kTiles; ++t) load_queries(params, shared, t);
@@ -130,16 +128,14 @@ struct Kernel : tile::TilesInFlight<Kernel<HeadDim>, stage_h_tiles(HeadDim), Hea
     load_rows(params, shared, work, params.k_map, keys.begin, at);
   }
   static __device__ void load(const AttentionFp8Params& params, Shared& shared) {
-    const KeyRange keys(params);
-    const Rows work = rows_of(params, 0);
+    const KeyRange keys(params, shared);
+    const Rows work = rows_of(params, shared, 0);
     auto at = tile::box_position<kStages>(1);
     for (std::int32_t n = keys.begin; n < keys.end; ++n) {
       if (n > keys.begin) load_rows(params, shared, work, params.k_map, n, at);
       load_rows(params, shared, work, params.v_map, n, at);
     }
   }
-
-  // ---- the multiplying thread
 
   struct Multiplier {
     Shared& shared;
@@ -207,8 +203,6 @@ struct Kernel : tile::TilesInFlight<Kernel<HeadDim>, stage_h_tiles(HeadDim), Hea
       for (int t = 0; t < kTiles; ++t) Base::add_step(multiplier, step, t, step + 1 == steps);
     }
   }
-
-  // ---- a softmax thread
 
   // Four codes a cell.
   template <int Chunks>
@@ -290,7 +284,7 @@ struct Kernel : tile::TilesInFlight<Kernel<HeadDim>, stage_h_tiles(HeadDim), Hea
                                const KeyRange& keys, std::uint32_t own, int t,
                                CodeSoftmax& softmax) {
     const auto row = static_cast<std::int32_t>(threadIdx.x % tile::kRowThreads);
-    const tile::VisibleKeys visible(params, rows.query(row) + rows.shift(), rows.sequence.kv_len);
+    const tile::VisibleKeys visible = Work::visible(params, rows, row);
     const ScoreScales scales(params, rows, row, row < rows.rows() && keys.count() > 0);
     for (std::int32_t n = keys.begin; n < keys.end; ++n) {
       tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.s_full[t]),
@@ -326,11 +320,9 @@ struct Kernel : tile::TilesInFlight<Kernel<HeadDim>, stage_h_tiles(HeadDim), Hea
   }
   static __device__ void store(const AttentionFp8Params& params, Shared& shared, const Rows& rows,
                                std::uint32_t columns, float factor, bool has_results, int t) {
-    if (params.is_f16_out != 0) {
-      store_as<tile::Fp16>(params, shared, rows, columns, factor, has_results, t);
-    } else {
-      store_as<tile::Bf16>(params, shared, rows, columns, factor, has_results, t);
-    }
+    if (params.is_f16_out != 0)
+      return store_as<tile::Fp16>(params, shared, rows, columns, factor, has_results, t);
+    store_as<tile::Bf16>(params, shared, rows, columns, factor, has_results, t);
   }
   template <class Element>
   static __device__ void store_as(const AttentionFp8Params& params, Shared& shared,

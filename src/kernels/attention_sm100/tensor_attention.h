@@ -23,18 +23,6 @@ inline constexpr int kRowBarrier = 1;    ///< the named barrier of these; number
 inline constexpr int kMmaWarp = 4, kLoadWarp = 5;
 inline constexpr int kKeys = kBoxRows;  ///< of a step
 
-/// Columns of Tensor Memory: scores in f32, probabilities as the A operand, results in f32.
-template <int Keys>
-struct TensorColumns {
-  static constexpr int kScores = 0, kOperand = Keys,
-                       kResults = kOperand + arch::packed_columns(Keys);
-
-  /// An allocation is a power of 2.
-  static constexpr int allocated(int value_columns) {
-    return kResults + value_columns <= 256 ? 256 : 512;
-  }
-};
-
 /// Rows of a CTA: `queries` queries, each with all heads that share keys and values. Row r is query
 /// first_query + r / group of head kv_head * group + r % group.
 struct GroupRows {
@@ -81,30 +69,6 @@ struct GroupWork : GroupRows {
 
   __device__ std::int32_t shift() const { return sequence.kv_len - sequence.q_len; }
   __device__ std::int32_t num_tiles() const { return tiles.end - tiles.begin; }
-};
-
-/// Shared memory of a CTA. Results leave through the boxes of q.
-template <int HeadDim_, int ValueColumns_, int Stages>
-struct TensorAttentionShared {
-  static constexpr int kStages = Stages, kHeadDim = HeadDim_, kValueColumns = ValueColumns_;
-  static constexpr int kKeyBoxes = kHeadDim / kBoxElems, kValueBoxes = kValueColumns / kBoxElems;
-
-  std::uint8_t q[kKeyBoxes][kBoxBytes];
-  std::uint8_t boxes[Stages][kBoxBytes];
-  RingBarriers<Stages> ring;
-  std::uint64_t q_full;   ///< the queries have landed
-  std::uint64_t s_full;   ///< by commit: the scores of a tile are there, and all products before
-  std::uint64_t p_ready;  ///< by all row threads: the operand of a tile is there
-  std::uint64_t o_full;   ///< by commit: the last product is done
-  std::uint32_t tensor_memory;
-
-  __device__ void initialise() {
-    ring.initialise(1);
-    ptx::mbarrier_init(ptx::shared_address(&q_full), 1);
-    ptx::mbarrier_init(ptx::shared_address(&s_full), 1);
-    ptx::mbarrier_init(ptx::shared_address(&p_ready), kRowThreads);
-    ptx::mbarrier_init(ptx::shared_address(&o_full), 1);
-  }
 };
 
 /// Rows of the boxes of q that no copy writes; all threads, before the barrier that they pass
@@ -170,14 +134,14 @@ __device__ void store_operand(std::uint32_t address, const float (&p)[Chunks][32
   }
 }
 
-/// Behind the last key of a packed sequence lie the values of the next one. Their weights are 0,
-/// but 0 times an infinity is not: in the last of the tiles [begin, end) they are cleared. 128
-/// threads together, before they hand over that tile's operand.
+/// Behind the last key there may be other values, of the next packed sequence or what a page had
+/// before. Their weights are 0, but 0 times an infinity is not: in the last of the tiles [begin,
+/// end) they are cleared. 128 threads together, before they hand over that tile's operand.
 template <class Shared>
-__device__ void clear_values_behind(const kernels::AttentionParams& params, Shared& shared,
-                                    std::int32_t kv_len, std::int32_t begin, std::int32_t end) {
+__device__ void clear_values_behind(Shared& shared, std::int32_t kv_len, std::int32_t begin,
+                                    std::int32_t end) {
   const std::int32_t rows = kv_len - (end - 1) * kKeys;
-  if (params.cu_kv == nullptr || rows >= kKeys) return;
+  if (rows >= kKeys) return;
   const Ring<Shared::kStages> ring(shared.ring);
   std::int32_t index = (end - begin) * (Shared::kKeyBoxes + Shared::kValueBoxes) -
                        Shared::kValueBoxes;  // of all boxes
@@ -194,6 +158,7 @@ __device__ void clear_values_behind(const kernels::AttentionParams& params, Shar
 /// For store_results(): the only ones who store in a CTA. They wait until what they wrote is there.
 struct OneStore {
   static constexpr int kChunks = 1;
+  static constexpr bool kHasLengths = false;  ///< sequences may be shorter than their room
   __device__ void sync() const { ptx::bar_sync<kRowBarrier, kRowThreads>(); }
   __device__ void wait() const { ptx::cp_async_bulk_wait_group<0>(); }
 };
@@ -210,7 +175,8 @@ __device__ void store_results(const kernels::AttentionParams& params,
   constexpr int kLanesOfRow = kTensorRows / Rows, kColumns = ValueBoxes * kBoxElems / kLanesOfRow;
   const auto row = static_cast<std::int32_t>(threadIdx.x % Rows);
   const int part = static_cast<int>(threadIdx.x % kRowThreads / Rows);
-  const bool is_whole = params.cu_q == nullptr || rows.rows() == rows.box_rows();
+  const bool is_cut = Store::kHasLengths || params.cu_q != nullptr;
+  const bool is_whole = !is_cut || rows.rows() == rows.box_rows();
   const bool is_inside = row < rows.rows();
   const std::int32_t batch = rows.stored_batch(params);
   if (ptx::uniform(row) < rows.rows()) {

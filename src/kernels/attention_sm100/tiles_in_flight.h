@@ -13,6 +13,7 @@ namespace tilewright::tile {
 /// columns of a row. At the end shared memory has been read, and may be given back.
 template <int Columns>
 struct StoreOfTile {
+  static constexpr bool kHasLengths = false;
   int tile;
 
   static constexpr int kChunks = Columns / 32;
@@ -20,15 +21,43 @@ struct StoreOfTile {
   __device__ void wait() const { ptx::cp_async_bulk_wait_group_read<0>(); }
 };
 
-/// Kernel, which derives from this, has the rest of the roles:
-///   begin_loading, load   the loading thread, before the CTA has its columns and then
-///   multiply              the multiplying thread
-///   weigh                 a softmax thread with a row; its Softmax, finish_row and store
-///   store_zeros           P of a row that there is not
-///   clear_rows_behind, clear_values_behind   what no copy may leave: rows of queries, values
-template <class Kernel, int Tiles, int ValueDim>
+/// How rows and keys of a CTA are found where the grid is (tiles of queries, heads of keys, batch).
+/// The last queries come first: under a causal mask they see the most keys.
+template <class ParamsType>
+struct GridWork {
+  using Params = ParamsType;
+  using Rows = GroupWork<1, 1>;  // all value columns
+  template <int Columns>
+  using Store = StoreOfTile<Columns>;
+  /// What a CTA looks up before all else, in shared memory.
+  struct Found {};
+  static constexpr bool kLoadsByWarp = false;  ///< by one thread
+
+  /// Tile t of the `tiles` of the CTA; it may have no rows.
+  static __device__ Rows rows_of(const kernels::AttentionParams& params, const Found& /*found*/,
+                                 int tiles, int t) {
+    const std::int32_t of_cta = params.q_tiles - 1 - static_cast<std::int32_t>(blockIdx.x);
+    return {params, params.heads / params.kv_heads, of_cta * tiles + t};
+  }
+  static __device__ VisibleKeys visible(const kernels::AttentionParams& params, const Rows& rows,
+                                        std::int32_t row) {
+    return {params, rows.query(row) + rows.shift(), rows.sequence.kv_len};
+  }
+  /// Whether anything but zeros may lie behind the last key.
+  static __device__ bool has_values_behind(const kernels::AttentionParams& params) {
+    return params.cu_kv != nullptr;
+  }
+};
+
+/// Kernel, which derives from this, has the rest of the roles: begin_loading and load (the loading
+/// thread or warp, before the CTA has its columns and then), multiply (the multiplying thread),
+/// weigh with its Softmax, finish_row and store (a softmax thread with a row), store_zeros (P of
+/// one without); and clears what no copy may leave (clear_rows_behind, clear_values_behind).
+template <class Kernel, int Tiles, int ValueDim, class Work>
 struct TilesInFlight {
-  using Rows = GroupWork<ValueDim, ValueDim>;
+  using Params = typename Work::Params;
+  using Rows = typename Work::Rows;
+  using Found = typename Work::Found;
   /// Warps 0-3 and 4-7 have a tile each, where there are two.
   static constexpr std::uint32_t kCorrectionWarp = 8, kMmaWarp = 12, kLoadWarp = 13;
   static constexpr int kColumns = 512;
@@ -47,9 +76,8 @@ struct TilesInFlight {
         ptx::mbarrier_init(ptx::shared_address(&factor[t]), kRowThreads);
         ptx::mbarrier_init(ptx::shared_address(&p_ready[t]), 2 * kRowThreads);
         ptx::mbarrier_init(ptx::shared_address(&o_full[t]), 1);
+        ptx::mbarrier_init(ptx::shared_address(&p_rest[t]), kRowThreads);
       }
-      for (std::uint64_t& barrier : p_rest)
-        ptx::mbarrier_init(ptx::shared_address(&barrier), kRowThreads);
     }
   };
 
@@ -60,17 +88,17 @@ struct TilesInFlight {
     return columns + Tiles * kKeys + t * ValueDim;
   }
 
-  /// Tile t of the CTA; it may have no rows.
-  static __device__ Rows rows_of(const kernels::AttentionParams& params, int t) {
-    const std::int32_t of_cta = params.q_tiles - 1 - static_cast<std::int32_t>(blockIdx.x);
-    return {params, params.heads / params.kv_heads, of_cta * Tiles + t};
+  template <class Shared>
+  static __device__ Rows rows_of(const Params& params, const Shared& shared, int t) {
+    return Work::rows_of(params, shared.found, Tiles, t);
   }
   /// The keys of all tiles.
   struct KeyRange {
     std::int32_t begin, end;
 
-    __device__ explicit KeyRange(const kernels::AttentionParams& params) {
-      const Rows first = rows_of(params, 0), last = rows_of(params, Tiles - 1);
+    template <class Shared>
+    __device__ KeyRange(const Params& params, const Shared& shared) {
+      const Rows first = rows_of(params, shared, 0), last = rows_of(params, shared, Tiles - 1);
       begin = first.tiles.begin;
       end = last.rows() > 0 ? max(first.tiles.end, last.tiles.end) : first.tiles.end;
       end = max(end, begin);
@@ -116,11 +144,12 @@ struct TilesInFlight {
     } else {
       ptx::tcgen05_commit(ptx::shared_address(&barriers.o_full[t]));
     }
-    if (t == Tiles - 1) multiplier.release_values(step);
+    // Nobody waits for the last: its commit might come when the CTA has ended.
+    if (t == Tiles - 1 && !is_last) multiplier.release_values(step);
   }
 
   /// The softmax threads of a warp without rows: zeros.
-  template <class Params, class Shared>
+  template <class Shared>
   static __device__ void weigh_nothing(const Params& params, Shared& shared, const Rows& rows,
                                        const KeyRange& keys, std::uint32_t own, int t) {
 #pragma unroll 1
@@ -136,39 +165,49 @@ struct TilesInFlight {
     }
   }
 
-  /// All that a softmax thread does: weights of its row and factors of earlier results; at the end
-  /// the results out.
-  template <class Params, class Shared>
-  static __device__ void run_softmax(const Params& params, Shared& shared, std::uint32_t columns,
-                                     int t) {
-    const KeyRange keys(params);
-    const Rows rows = rows_of(params, t);
+  /// A softmax thread: weights of its row, factors of earlier results. Were there any keys?
+  template <class Shared, class Softmax>
+  static __device__ bool weigh_rows(const Params& params, Shared& shared, std::uint32_t columns,
+                                    int t, Softmax& softmax) {
+    const KeyRange keys(params, shared);
+    const Rows rows = rows_of(params, shared, t);
     const std::uint32_t own = ptx::uniform(own_lanes(scores(columns, t)));
-    typename Kernel::Softmax softmax;
     if (ptx::uniform(static_cast<std::int32_t>(threadIdx.x % kRowThreads)) < rows.rows()) {
       Kernel::weigh(params, shared, rows, keys, own, t, softmax);
     } else {
       weigh_nothing(params, shared, rows, keys, own, t);
     }
-    if (keys.count() > 0)
-      wait_for_tensor_memory(ptx::shared_address(&shared.barriers.o_full[t]), 0);
+    return keys.count() > 0;
+  }
+  /// All that it does; at the end the results out.
+  template <class Shared>
+  static __device__ void run_softmax(const Params& params, Shared& shared, std::uint32_t columns,
+                                     int t) {
+    typename Kernel::Softmax softmax;
+    const bool has_keys = weigh_rows(params, shared, columns, t, softmax);
+    if (has_keys) wait_for_tensor_memory(ptx::shared_address(&shared.barriers.o_full[t]), 0);
+    // Once more: what can be found again needs no registers meanwhile.
+    const Rows rows = rows_of(params, shared, t);
     const float factor = Kernel::finish_row(params, rows, softmax);
     if (rows.rows() <= 0) return;
-    Kernel::store(params, shared, rows, columns, factor, keys.count() > 0, t);
+    Kernel::store(params, shared, rows, columns, factor, has_keys, t);
   }
 
   /// All threads of the CTA.
-  template <class Params>
   static __device__ void run_roles(const Params& params) {
     extern __shared__ __align__(1024) std::uint8_t dynamic[];
     auto& shared = *reinterpret_cast<typename Kernel::Shared*>(dynamic);
-    if (rows_of(params, 0).rows() <= 0) return;  // a short one of packed sequences
+    if (rows_of(params, shared, 0).rows() <= 0) return;  // a short one of packed sequences
     for (int t = 0; t < Tiles; ++t)
-      Kernel::clear_rows_behind(shared, t, rows_of(params, t).box_rows());
+      Kernel::clear_rows_behind(shared, t, rows_of(params, shared, t).box_rows());
     const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
-    if (warp == kLoadWarp && ptx::elect_sync()) {
-      shared.initialise();
-      ptx::fence_mbarrier_init_release_cluster();
+    const bool loads = warp == kLoadWarp && (Work::kLoadsByWarp || ptx::elect_sync());
+    if (loads) {
+      if (!Work::kLoadsByWarp || ptx::elect_sync()) {
+        shared.initialise();
+        ptx::fence_mbarrier_init_release_cluster();
+      }
+      if (Work::kLoadsByWarp) __syncwarp();
       Kernel::begin_loading(params, shared);
     }
     __syncwarp();
@@ -179,12 +218,12 @@ struct TilesInFlight {
       if (t < Tiles) run_softmax(params, shared, columns, t);
     } else if (warp < kMmaWarp) {
       ptx::setmaxnreg_dec_sync_aligned<Kernel::kCorrectionRegisters>();
-      correct(shared, columns, KeyRange(params).count());
+      correct(shared, columns, KeyRange(params, shared).count());
     } else {
       ptx::setmaxnreg_dec_sync_aligned<Kernel::kOtherRegisters>();
       if (warp == kMmaWarp && ptx::elect_sync()) {
-        Kernel::multiply(shared, columns, KeyRange(params).count());
-      } else if (warp == kLoadWarp && ptx::elect_sync()) {
+        Kernel::multiply(shared, columns, KeyRange(params, shared).count());
+      } else if (loads) {
         Kernel::load(params, shared);
       }
     }

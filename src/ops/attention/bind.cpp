@@ -6,6 +6,7 @@
 #include "ops/attention/padding.h"
 #include "ops/attention/plan.h"
 #include "ops/attention/problem.h"
+#include "ops/attention/sm100.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/box_map.h"
 
@@ -97,6 +98,35 @@ std::uint32_t box_elems(const AttentionKernel& kernel, const AttentionProblem& p
   return std::min(width, dtype == DType::kF8_E4M3 ? 2 * kSwizzledBoxColumns : kSwizzledBoxColumns);
 }
 
+// On Blackwell rows are gathered by maps, which have the rows of all pages and heads.
+bool gathers_by_maps(const AttentionKernel& kernel, const kernels::AttentionPages& pages) {
+  return kernel.capability == 100 && kernel.has_pages && pages.copies == kernels::PageCopies::kRows;
+}
+
+// For tile::gather4: keys or values of `dim` columns as a matrix, in boxes of one row.
+void encode_row_map(const device::Device& device, const AttentionProblem& p, const char* name,
+                    const void* address, const Strides& strides, std::int64_t dim,
+                    std::uint8_t (&map)[128]) {
+  const RowMatrix matrix = find_row_matrix(p, strides, dim).value();
+  const device::abi::CUtensorMap encoded = device::encode_tensor_map(
+      device, {.name = name,
+               .type = map_type(p.dtype),
+               .address = reinterpret_cast<device::abi::CUdeviceptr>(address),
+               .dims = {static_cast<std::uint64_t>(dim), static_cast<std::uint64_t>(matrix.rows)},
+               .strides_bytes = {2 * static_cast<std::uint64_t>(matrix.row_elems)},
+               .box = {kSwizzledBoxColumns, 1},
+               .swizzle = device::TensorMapSwizzle::k128B,
+               .l2_promotion = device::TensorMapL2Promotion::k256B});
+  std::memcpy(map, &encoded, sizeof map);
+}
+
+// Distances in rows of that matrix.
+kernels::AttentionStrides row_strides(const AttentionProblem& p, const Strides& strides,
+                                      std::int64_t dim) {
+  const std::int64_t elems = find_row_matrix(p, strides, dim).value().row_elems;
+  return {strides.batch / elems, strides.row / elems, strides.head / elems};
+}
+
 void encode_maps(const device::Device& device, const AttentionProblem& p,
                  const AttentionKernel& kernel, const kernels::AttentionTile& tile,
                  const AttentionArguments& a, AttentionNumbers& numbers) {
@@ -106,7 +136,7 @@ void encode_maps(const device::Device& device, const AttentionProblem& p,
   const auto [kv_batch, kv_rows] = attention_kv_shape(p);
   std::uint32_t box_heads = 0;
   if (kernel.group_tile != nullptr) box_heads = static_cast<std::uint32_t>(p.heads / p.kv_heads);
-  if (kernel.has_pages) box_heads = 1u << numbers.pages.group_shift;
+  if (kernel.has_pages && kernel.group_tile == nullptr) box_heads = 1u << numbers.pages.group_shift;
   const auto q_box = static_cast<std::uint32_t>(tile.box_queries) >> numbers.pages.group_shift;
   const int step_box = kernel.box_keys > 0 ? kernel.box_keys : tile.keys;
   const auto k_box =
@@ -123,13 +153,20 @@ void encode_maps(const device::Device& device, const AttentionProblem& p,
   };
   encode({"q", a.q, q_rows, p.heads, p.q_strides, q_box, q_batch, box_heads}, p.dtype,
          params.q_map);
-  encode({"k", k, kv_rows, p.kv_heads, p.k_strides, k_box, kv_batch}, p.dtype, params.k_map);
+  const bool is_gathered = gathers_by_maps(kernel, numbers.pages);
+  if (is_gathered) {
+    encode_row_map(device, p, "k", k, p.k_strides, p.head_dim, params.k_map);
+    encode_row_map(device, p, "v", v, p.v_strides, p.value_dim, params.v_map);
+  } else {
+    encode({"k", k, kv_rows, p.kv_heads, p.k_strides, k_box, kv_batch}, p.dtype, params.k_map);
+  }
   const kernels::AttentionStrides to = params.out_strides;
   const bool is_padded = trims(kernel, p);  // results are as wide as computed, and trimmed then
   const Strides out_strides = is_padded ? Strides{to.batch, to.row, to.head} : p.out_strides;
   MapRequest out = {"out", params.out, q_rows, p.heads, out_strides, q_box, q_batch, box_heads};
   out.row_elems = is_padded ? attention_value_width(kernel, p) : p.value_dim;
   encode(out, attention_out_dtype(p), params.out_map);
+  if (is_gathered) return;
   if (!attention_has_columns(p)) {
     MapRequest rows = {"v", v, kv_rows, p.kv_heads, p.v_strides, k_box, kv_batch};
     rows.row_elems = p.value_dim;
@@ -174,6 +211,10 @@ AttentionNumbers attention_numbers(const AttentionPlan& plan, const AttentionKer
   params.q_strides = to_kernel(p.q_strides);
   params.k_strides = to_kernel(p.k_strides);
   params.v_strides = to_kernel(p.v_strides);
+  if (gathers_by_maps(kernel, numbers.pages)) {
+    params.k_strides = row_strides(p, p.k_strides, p.head_dim);
+    params.v_strides = row_strides(p, p.v_strides, p.value_dim);
+  }
   params.out_strides = trims(kernel, p) ? padded_out_strides(kernel, p) : to_kernel(p.out_strides);
   params.lse_head_stride = p.is_packed ? p.total_q : p.q_len;
   params.lse_batch_stride = p.is_packed ? 0 : p.heads * p.q_len;

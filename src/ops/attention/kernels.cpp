@@ -200,6 +200,12 @@ std::string grid_obstacle(const AttentionKernel& kernel, const AttentionTile& ti
       return fmt::format("needs {:.0f} tiles of {} queries, and numbers them with 31 bits", tiles,
                          tile.queries);
     }
+  } else if (kernel.has_pages) {
+    const std::int64_t tiles = sm100_page_tiles(kernel, p);
+    if (tiles >= kMaxTiles || p.kv_heads > kMaxGridYz)
+      return fmt::format(
+          "has a grid of {} tiles of {} queries and {} heads of keys, at most 2147483647 and {}",
+          tiles, tile.queries, p.kv_heads, kMaxGridYz);
   } else if (p.heads > kMaxGridYz || p.batch > kMaxGridYz) {
     return fmt::format("has a grid of (tiles, heads, batch), at most {} heads and batches",
                        kMaxGridYz);
@@ -330,7 +336,7 @@ AttentionTile find_attention_tile(const AttentionKernel& kernel, const Attention
 }
 
 int attention_group_shift(const AttentionKernel& kernel, const AttentionProblem& p) {
-  if (!kernel.has_pages) return 0;
+  if (!kernel.has_pages || kernel.group_tile != nullptr) return 0;
   constexpr std::int64_t kMostRows = std::int64_t{1} << 30;
   std::int64_t heads = std::gcd(p.heads / p.kv_heads, std::int64_t{kernels::kWarpgroupRows});
   while (heads > 1 && p.q_len * heads > kMostRows) heads /= 2;
@@ -349,6 +355,7 @@ std::int32_t attention_page_box(const AttentionKernel& kernel, const AttentionPr
 
 kernels::PageCopies attention_page_copies(const AttentionKernel& kernel,
                                           const AttentionProblem& p) {
+  if (kernel.capability == 100) return sm100_page_copies(kernel, p);
   const std::int32_t keys = find_attention_tile(kernel, p).keys;
   const std::int32_t box = p.page_size > 0 ? attention_page_box(kernel, p) : keys;
   if (keys / box <= kernels::thread_parts(keys)) return kernels::PageCopies::kThread;

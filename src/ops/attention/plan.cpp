@@ -5,6 +5,7 @@
 #include "ops/attention/padding.h"
 #include "ops/attention/prepare.h"
 #include "ops/attention/problem.h"
+#include "ops/attention/sm100.h"
 #include "ops/operator/ceil_div.h"
 #include "ops/operator/choose.h"
 #include "ops/operator/problem_checks.h"
@@ -40,13 +41,15 @@ const char* remedy_of(const AttentionProblem& p) {
   if (!is_of_pages(p))
     return "Pad head_dim with zeros, drop a feature, or take a Hopper device (sim:h200).";
   if (p.chunk > 0 && p.page_size == 0 && !p.has_q_lengths && !p.has_kv_lengths)
-    return "Chunks of keys are known on Hopper (sim:h200), in bf16 and f16: pack each chunk as a "
-           "sequence of its own, or take decode attention, which has chunks for up to 16 queries.";
+    return "Chunks of keys are known in bf16 and f16, on Blackwell for head_dim up to 128: pack "
+           "each chunk as a sequence of its own, or take decode attention, which has chunks for up "
+           "to 16 queries.";
   if (attention_is_e4m3(p))
     return "Pages and lengths on the device are read as bf16 or f16: convert, or take decode "
            "attention, which reads caches of e4m3 for up to 16 queries.";
-  return "Pages and lengths on the device are read on Hopper (sim:h200): gather the keys and pack "
-         "them, or take decode attention, which reads pages for up to 16 queries.";
+  return "Pages and lengths on the device are read for head_dim up to 256, on Blackwell up to 128, "
+         "or 192 with value_dim up to 128: gather the keys and pack them, or take decode "
+         "attention, which reads pages for up to 16 queries.";
 }
 
 // Those of the device's generation; all, if one of others was asked for: it is refused with them.
@@ -145,6 +148,8 @@ std::vector<Launch> make_launches(const AttentionKernel& kernel, const device::D
   if (kernel.group_tile != nullptr) {
     launch.grid[0] *= static_cast<std::uint32_t>(kernel.ctas(attention_width(kernel, p)));
     launch.grid[1] = static_cast<std::uint32_t>(p.kv_heads);
+    if (kernel.has_pages)
+      launch.grid = {static_cast<std::uint32_t>(sm100_page_tiles(kernel, p)), launch.grid[1], 1};
   }
   if (tile.is_persistent) {
     const std::int64_t all = tiles.of_head * tiles.heads * p.batch;

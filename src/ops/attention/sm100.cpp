@@ -1,15 +1,18 @@
 #include "ops/attention/sm100.h"
 
+#include "kernels/attention_sm100/pages/stage_e_pages.h"
 #include "kernels/attention_sm100/stage_c_online_softmax.h"
 #include "kernels/attention_sm100/stage_e_two_tiles.h"
 #include "kernels/attention_sm100/stage_f_cta_pair.h"
 #include "kernels/attention_sm100/stage_h_e4m3.h"
 #include "ops/attention/padding.h"
 #include "ops/attention/problem.h"
+#include "ops/operator/ceil_div.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace tilewright::ops {
 
@@ -40,6 +43,18 @@ AttentionKernel stage(char letter, const char* idea, const kernels::AttentionSup
   return kernel;
 }
 
+AttentionKernel pages_row() {
+  AttentionKernel kernel =
+      stage('e', "keys in pages, lengths on the device", kernels::kStageESupport,
+            kernels::stage_e_pages_tile, [](int) { return 1; },
+            {{64, "d64"}, {128, "d128"}, {192, "d192_v128", 128}});
+  kernel.name = "sm100_pages";
+  kernel.entry = "attention_sm100_pages";
+  kernel.features |= kPages | kDeviceLengths | kChunks;
+  kernel.has_pages = true;
+  return kernel;
+}
+
 // Clocks of a CTA for a step of 128 keys.
 struct StepClocks {
   std::string_view kernel;
@@ -47,10 +62,21 @@ struct StepClocks {
   double clocks;
 };
 constexpr StepClocks kStepClocks[] = {
-    {"sm100_c", 64, 1664},        {"sm100_c", 128, 2304},       {"sm100_c", 256, 3584},
-    {"sm100_c", 512, 5120},       {"sm100_e", 64, 2.0 * 896},   {"sm100_e", 128, 2.0 * 1032},
-    {"sm100_e", 192, 2.0 * 1280}, {"sm100_f", 256, 2048},       {"sm100_f", 512, 2696},
-    {"sm100_h", 64, 2.0 * 1024},  {"sm100_h", 128, 2.0 * 1024}, {"sm100_h", 256, 2048},
+    {"sm100_c", 64, 1664},
+    {"sm100_c", 128, 2304},
+    {"sm100_c", 256, 3584},
+    {"sm100_c", 512, 5120},
+    {"sm100_e", 64, 2.0 * 896},
+    {"sm100_e", 128, 2.0 * 1032},
+    {"sm100_e", 192, 2.0 * 1280},
+    {"sm100_f", 256, 2048},
+    {"sm100_f", 512, 2696},
+    {"sm100_h", 64, 2.0 * 1024},
+    {"sm100_h", 128, 2.0 * 1024},
+    {"sm100_h", 256, 2048},
+    {"sm100_pages", 64, 2.0 * 896},
+    {"sm100_pages", 128, 2.0 * 1032},
+    {"sm100_pages", 192, 2.0 * 1280},
 };
 
 }  // namespace
@@ -72,7 +98,35 @@ std::vector<AttentionKernel> make_sm100_attention_kernels() {
   all.back().features |= kE4m3Operands;
   all.back().features &= ~std::uint32_t{kOwnValueDim};
   all.back().is_e4m3_only = true;
+  all.push_back(pages_row());
   return all;
+}
+
+std::int64_t sm100_page_tiles(const AttentionKernel& kernel, const AttentionProblem& p) {
+  const std::int64_t queries = find_attention_tile(kernel, p).queries;
+  const std::int64_t all = p.batch * ceil_div(p.q_len, queries);
+  // Of packed queries every sequence has at most one tile that is not full.
+  return p.is_packed ? std::min(all, p.total_q / queries + p.batch) : all;
+}
+
+std::optional<RowMatrix> find_row_matrix(const AttentionProblem& p, const Strides& strides,
+                                         std::int64_t dim) {
+  constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max();
+  constexpr std::int64_t kMostElems = std::int64_t{1} << 38;  // of a row: its bytes are below 2^40
+  const std::int64_t row_elems = std::gcd(std::gcd(strides.batch, strides.row), strides.head);
+  if (row_elems < dim || row_elems > kMostElems) return std::nullopt;
+  const std::int64_t last = std::max<std::int64_t>(p.num_pages - 1, 0) * strides.batch +
+                            (p.page_size - 1) * strides.row + (p.kv_heads - 1) * strides.head;
+  if (last / row_elems >= kMostRows) return std::nullopt;
+  return RowMatrix{last / row_elems + 1, row_elems};
+}
+
+kernels::PageCopies sm100_page_copies(const AttentionKernel& kernel, const AttentionProblem& p) {
+  constexpr std::int32_t kGatheredRows = 4;
+  const bool is_short = p.page_size > 0 && attention_page_box(kernel, p) < kGatheredRows;
+  const bool has_rows = is_short && find_row_matrix(p, p.k_strides, p.head_dim) &&
+                        find_row_matrix(p, p.v_strides, attention_value_dim(p));
+  return has_rows ? kernels::PageCopies::kRows : kernels::PageCopies::kWarps;
 }
 
 double sm100_attention_cost_us(const AttentionKernel& kernel, const device::DeviceInfo& device,

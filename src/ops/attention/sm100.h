@@ -4,12 +4,31 @@
 
 #include "ops/attention/kernels.h"
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace tilewright::ops {
 
-/// Stages that are attention as the operator has it: sm100_c, sm100_e, sm100_f.
+/// Stages that are attention as the operator has it: sm100_c, sm100_e, sm100_f, sm100_h; and
+/// sm100_pages, stage E over keys in pages.
 std::vector<AttentionKernel> make_sm100_attention_kernels();
+
+/// Tiles of all sequences of sm100_pages: as many as there can be, whatever the lengths are.
+std::int64_t sm100_page_tiles(const AttentionKernel& kernel, const AttentionProblem& problem);
+
+/// Pages as a matrix whose rows are those of all pages and heads, or lie between them: what
+/// tile::gather4 takes rows from.
+struct RowMatrix {
+  std::int64_t rows, row_elems;  ///< row_elems: from row to row
+};
+/// Of keys or values of `dim` columns. None if rows would overlap, or be too many.
+std::optional<RowMatrix> find_row_matrix(const AttentionProblem& problem, const Strides& strides,
+                                         std::int64_t dim);
+
+/// Who copies a tile of keys: a warp its parts (kWarps), or four rows a copy (kRows).
+kernels::PageCopies sm100_page_copies(const AttentionKernel& kernel,
+                                      const AttentionProblem& problem);
 
 /// Microseconds in which no unit of the busiest SM could do more, from the counts of
 /// src/kernels/attention_sm100/README.md. No B200 has been measured.

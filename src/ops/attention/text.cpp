@@ -42,7 +42,11 @@ std::string problem_text(const AttentionProblem& p) {
 
 std::string pages_text(const AttentionPlan& plan) {
   const ops::AttentionKernel& kernel = ops::find_attention_kernel(plan.kernel);
-  switch (ops::attention_page_copies(kernel, plan.problem)) {
+  const kernels::PageCopies copies = ops::attention_page_copies(kernel, plan.problem);
+  if (kernel.capability == 100)
+    return copies == kernels::PageCopies::kRows ? "a warp gathers a tile of keys, four rows a copy"
+                                                : "a warp copies the parts of a tile of keys";
+  switch (copies) {
     case kernels::PageCopies::kThread:
       return "one thread copies the parts of a tile of keys";
     case kernels::PageCopies::kWarps:

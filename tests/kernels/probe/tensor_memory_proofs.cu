@@ -5,6 +5,7 @@
 #include "arch/fragments/block_scales.h"
 #include "arch/fragments/tmem.h"
 #include "kernels/attention_sm100/decode/state.h"
+#include "kernels/attention_sm100/one_tile.h"
 #include "kernels/attention_sm100/tensor_attention_pair.h"
 #include "kernels/linear/block_scaled/stages.h"
 #include "kernels/sparse_attention/indexer/sm100/shared.h"

@@ -124,6 +124,24 @@ class AttentionPagedPlan : public ::testing::Test {
   }
 };
 
+TEST_F(AttentionPagedPlan, IsTakenByTheOneKernelForItOnBlackwell) {
+  const AttentionPlan plan = make_attention_plan(b200(), kPaged);
+  EXPECT_EQ(plan.kernel, "sm100_pages");
+  // 2 tiles of 32 queries by 4 heads: of 120 queries one is full, and each sequence has a last one.
+  EXPECT_EQ(plan.launches.at(0).grid, (std::array<std::uint32_t, 3>{1 + 3, 2, 1}));
+  const AttentionProblem unpacked =
+      changed(kPaged, [](auto& p) { p.is_packed = false, p.total_q = 0, p.chunk = 64; });
+  EXPECT_EQ(make_attention_plan(b200(), unpacked).launches.at(0).grid,
+            (std::array<std::uint32_t, 3>{3 * 2, 2, 1}));
+  const AttentionProblem plain =
+      changed(unpacked, [](auto& p) { p.page_size = p.num_pages = p.max_pages = 0, p.chunk = 0; });
+  EXPECT_EQ(make_attention_plan(b200(), plain).kernel, "sm100_pages") << "lengths on the device";
+  EXPECT_THAT(
+      make_attention_plan(b200(), changed(plain, [](auto& p) { p.has_kv_lengths = false; }))
+          .to_string(),
+      HasSubstr("not sm100_pages: it is for keys in pages, lengths on the device and chunks of "
+                "keys"));
+}
 TEST_F(AttentionPagedPlan, IsTakenByTheOneKernelForIt) {
   EXPECT_EQ(make_attention_plan(h200(), kPaged).kernel, "k6_pages");
   const auto without_pages = [](auto& p) {
@@ -164,20 +182,52 @@ TEST_F(AttentionPagedPlan, SaysWhoCopiesPages) {
   EXPECT_THAT(text(2), HasSubstr("four warps gather a tile of keys row by row"));
   EXPECT_THAT(text(4), HasSubstr("four warps copy the parts of a tile of keys"));
 }
+TEST_F(AttentionPagedPlan, SaysWhoCopiesPagesOnBlackwell) {
+  AttentionProblem p = kPaged;
+  p.max_pages = 300;
+  const auto text = [&](std::int64_t page_size) {
+    p.page_size = page_size;
+    return make_attention_plan(b200(), p).to_string();
+  };
+  for (const std::int64_t page_size : {1, 2, 7, 10})
+    EXPECT_THAT(text(page_size), HasSubstr("a warp gathers a tile of keys, four rows a copy"));
+  for (const std::int64_t page_size : {4, 12, 16, 64, 256})
+    EXPECT_THAT(text(page_size), HasSubstr("a warp copies the parts of a tile of keys"));
+  p.k_strides = {2 * (256 + 8), 256 + 8, 128};
+  EXPECT_THAT(text(2), HasSubstr("a warp copies")) << "rows that are no matrix's";
+  p.k_strides = {2 * 256, 256, 128};
+  EXPECT_THAT(text(2), HasSubstr("a warp gathers"));
+  p.num_pages = (std::int64_t{1} << 29) - 1;  // of two rows of two heads
+  EXPECT_THAT(text(2), HasSubstr("a warp gathers"));
+  p.num_pages += 1;
+  EXPECT_THAT(text(2), HasSubstr("a warp copies")) << "31 bits do not number the rows";
+}
 TEST_F(AttentionPagedPlan, SaysWhatNoKernelDoes) {
   const std::string gather =
-      "Pages and lengths on the device are read on Hopper (sim:h200): gather the keys and pack "
-      "them, or take decode attention, which reads pages for up to 16 queries.";
-  expect_refused(b200(), kPaged, "does not support keys in pages", gather);
-  const AttentionProblem lengths = changed(
-      kPaged, [](auto& p) { p.page_size = p.num_pages = p.max_pages = 0, p.total_kv = 900; });
+      "Pages and lengths on the device are read for head_dim up to 256, on Blackwell up to 128, or "
+      "192 with value_dim up to 128: gather the keys and pack them, or take decode attention, "
+      "which reads pages for up to 16 queries.";
+  const AttentionProblem wide = changed(kPaged, [](auto& p) { p.head_dim = 256; });
+  expect_refused(b200(), wide, "sm100_pages: exists for head_dim 64, 128\n", gather);
+  expect_refused(b200(), changed(kPaged, [](auto& p) { p.head_dim = 200, p.value_dim = 128; }),
+                 "sm100_pages: exists for head_dim 64, 128, 192 with value_dim 128\n", gather);
+  const AttentionProblem lengths =
+      changed(wide, [](auto& p) { p.page_size = p.num_pages = p.max_pages = 0, p.total_kv = 900; });
   expect_refused(b200(), lengths, "does not support lengths that only the device knows", gather);
   const AttentionProblem chunks =
       changed(lengths, [](auto& p) { p.has_kv_lengths = false, p.chunk = 64; });
   expect_refused(b200(), chunks, "does not support chunks of keys",
-                 "Chunks of keys are known on Hopper (sim:h200), in bf16 and f16: pack each chunk "
-                 "as a sequence of its own, or take decode attention, which has chunks for up to "
-                 "16 queries.");
+                 "Chunks of keys are known in bf16 and f16, on Blackwell for head_dim up to 128: "
+                 "pack each chunk as a sequence of its own, or take decode attention, which has "
+                 "chunks for up to 16 queries.");
+  expect_refused(b200(), changed(kPaged, [](auto& p) { p.heads = 129 * 2; }),
+                 "sm100_pages: has at most 128 query heads for a key head; these are 129\n",
+                 gather);
+  const AttentionProblem many = changed(kPaged, [](auto& p) { p.heads = p.kv_heads = 65536; });
+  expect_refused(b200(), many,
+                 "sm100_pages: has a grid of 3 tiles of 256 queries and 65536 heads of keys, at "
+                 "most 2147483647 and 65535\n",
+                 gather);
   expect_refused(h200(), changed(kPaged, [](auto& p) { p.head_dim = 264; }),
                  "k6_pages: exists for head_dim 64, 96, 128, 192, 256", gather);
   expect_refused(

@@ -16,6 +16,7 @@ struct PagedCase {
   std::vector<std::int32_t> q_rooms, q_lengths, kv_lengths;
   bool has_missing_page = false;  ///< the first sequence's second page has no number: zeros
   std::int64_t page_gap = 0;      ///< rows between pages, as where values lie behind keys
+  std::int64_t row_gap = 0;       ///< elements between rows
 };
 
 class PagedRun {
@@ -100,10 +101,10 @@ class PagedRun {
     p.num_pages = p.batch * p.max_pages + 2;
     p.table_stride = p.max_pages + 3;
     const auto apart = [&](std::int64_t dim) {
-      const std::int64_t row = p.kv_heads * dim;
+      const std::int64_t row = p.kv_heads * dim + case_.row_gap;
       return Strides{(p.page_size + case_.page_gap) * row, row, dim};
     };
-    if (case_.page_gap > 0) {
+    if (case_.page_gap > 0 || case_.row_gap > 0) {
       p.k_strides = apart(p.head_dim);
       p.v_strides = apart(value_dim_of(p));
     }
@@ -144,25 +145,28 @@ class PagedRun {
     const std::size_t kv_rows =
         size(p.page_size > 0 ? p.num_pages * (p.page_size + case_.page_gap) : p.batch * p.kv_len);
     q_codes_.assign(num_query_rows() * q_elems, 0xffff);
-    k_codes_.assign(kv_rows * k_elems, 0xffff);
-    v_codes_.assign(kv_rows * v_elems, 0xffff);
+    const std::size_t gap = size(case_.row_gap);
+    k_codes_.assign(kv_rows * (k_elems + gap), 0xffff);
+    v_codes_.assign(kv_rows * (v_elems + gap), 0xffff);
     const auto fill = [&](std::vector<double>& gathered, std::vector<std::uint16_t>& codes,
-                          std::uint64_t seed, std::optional<std::size_t> row, std::size_t elems) {
+                          std::uint64_t seed, std::optional<std::size_t> row, std::size_t elems,
+                          std::size_t between = 0) {
       const auto count = static_cast<std::int64_t>(elems);
       std::vector<double> numbers =
           kernels::draw_many(seed, count, kernels::Numbers::kUniform, format());
       if (!row) std::ranges::fill(numbers, 0.0);
       gathered.insert(gathered.end(), numbers.begin(), numbers.end());
       for (std::size_t i = 0; row && i < elems; ++i)
-        codes[*row * elems + i] = static_cast<std::uint16_t>(encode(format(), numbers[i]));
+        codes[*row * (elems + between) + i] =
+            static_cast<std::uint16_t>(encode(format(), numbers[i]));
     };
     std::uint64_t seed = 1;
     for (std::int64_t b = 0; b < p.batch; ++b) {
       for (std::int64_t i = 0; i < used_q_[size(b)]; ++i)
         fill(q_, q_codes_, ++seed, query_row(b, i), q_elems);
       for (std::int64_t j = 0; j < used_kv_[size(b)]; ++j) {
-        fill(k_, k_codes_, ++seed, key_row(b, j), k_elems);
-        fill(v_, v_codes_, ++seed, key_row(b, j), v_elems);
+        fill(k_, k_codes_, ++seed, key_row(b, j), k_elems, gap);
+        fill(v_, v_codes_, ++seed, key_row(b, j), v_elems, gap);
       }
     }
   }
@@ -287,11 +291,16 @@ class PagedRun {
   std::vector<double> q_, k_, v_;
 };
 
-class AttentionPagedTest : public HopperTest<AttentionPagedTest> {
+class AttentionPagedTest : public ChipTest<AttentionPagedTest> {
  protected:
   static void check(const PagedCase& c) { PagedRun(*device_, c).check(); }
+  // Blackwell's forms are of 64, 128, and 192 with values of 128.
+  static bool has_form(std::int64_t head_dim, std::int64_t value_dim) {
+    return !is_blackwell() || std::max(head_dim, value_dim) <= 128 ||
+           (head_dim <= 192 && value_dim <= 128 && value_dim != head_dim);
+  }
 };
-TILEWRIGHT_ON_EVERY_HOPPER(AttentionPagedTest);
+TILEWRIGHT_ON_EVERY_CHIP(AttentionPagedTest);
 
 // Parts of prompts and sequences that decode in one call: 70 queries cross a warpgroup, 150 keys a
 // tile; one has no keys, one no queries.
@@ -328,6 +337,7 @@ TEST_P(AttentionPagedTest, EveryFormOfTheKernel) {
           std::pair{128, 4}, std::pair{128, 16}, std::pair{128, 64}, std::pair{192, 1},
           std::pair{192, 16}, std::pair{192, 96}, std::pair{256, 4}, std::pair{256, 16},
           std::pair{256, 80}}) {
+      if (!has_form(head_dim, head_dim)) continue;
       SCOPED_TRACE(fmt::format("{} {} pages of {}", to_string(dtype), head_dim, page_size));
       PagedCase c = mixed(page_size, head_dim);
       c.problem.dtype = dtype;
@@ -338,7 +348,7 @@ TEST_P(AttentionPagedTest, EveryFormOfTheKernel) {
 // Computed by the next wider form, with zeros that copies deliver. What lies behind a row of
 // out is the next head's. Every second one is f16, every third one has no pages.
 TEST_P(AttentionPagedTest, EveryMultipleOf8) {
-  for (std::int64_t head_dim = 8; head_dim <= 256; head_dim += 8) {
+  for (std::int64_t head_dim = 8; head_dim <= 256 && has_form(head_dim, head_dim); head_dim += 8) {
     SCOPED_TRACE(head_dim);
     const std::int64_t number = head_dim / 8;
     PagedCase c = mixed(number % 3 == 0 ? 0 : number % 5 == 0 ? 4 : 16, head_dim);
@@ -354,6 +364,7 @@ TEST_P(AttentionPagedTest, ValuesOfAnotherWidth) {
   for (const auto& [head_dim, value_dim, page_size] :
        {std::tuple{192, 128, 64}, std::tuple{192, 128, 1}, std::tuple{192, 128, 16},
         std::tuple{136, 104, 64}, std::tuple{40, 72, 8}, std::tuple{104, 240, 16}}) {
+    if (!has_form(head_dim, value_dim)) continue;
     SCOPED_TRACE(fmt::format("{} and {}, pages of {}", head_dim, value_dim, page_size));
     PagedCase c = mixed(page_size, head_dim);
     AttentionProblem& p = c.problem;
@@ -487,6 +498,29 @@ TEST_P(AttentionPagedTest, ChunksAndWindows) {
     c.kv_lengths = {150, 20, 0, 9};
     check(c);
   }
+}
+// Strides that have no common measure as wide as a row: rows of short pages cannot be gathered as
+// those of a matrix, and are copied one by one.
+TEST_P(AttentionPagedTest, RowsOfNoMatrix) {
+  for (const std::int64_t page_size : {1, 2, 16}) {
+    SCOPED_TRACE(page_size);
+    PagedCase c = mixed(page_size);
+    c.row_gap = 8;
+    check(c);
+  }
+}
+// More than the threads of a CTA, most of them without queries.
+TEST_P(AttentionPagedTest, ManySequences) {
+  PagedCase c = mixed(16);
+  c.problem.kv_len = 20;
+  c.q_rooms.assign(520, 0);
+  c.kv_lengths.assign(520, 1);
+  for (const std::size_t b :
+       {std::size_t{3}, std::size_t{40}, std::size_t{511}, std::size_t{519}}) {
+    c.q_rooms[b] = 2;
+    c.kv_lengths[b] = 17;
+  }
+  check(c);
 }
 TEST_P(AttentionPagedTest, PagesApart) {
   for (const std::int64_t page_size : {4, 16}) {

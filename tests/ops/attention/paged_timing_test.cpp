@@ -16,21 +16,22 @@ struct PagedTiming {
   int sms;  ///< few: a CTA takes one tile after another
 };
 
-class PagedTimingTest : public ::testing::TestWithParam<std::tuple<PagedTiming, const char*>> {};
+class PagedTimingTest
+    : public ::testing::TestWithParam<std::tuple<PagedTiming, const char*, const char*>> {};
 
 TEST_P(PagedTimingTest, HasNoFindings) {
-  const auto& [timing, test] = GetParam();
+  const auto& [timing, test, chip] = GetParam();
   expect_pass_again(fmt::format("TILEWRIGHT_SIM_SMS={} TILEWRIGHT_SIM_CHECK=all,strict "
                                 "TILEWRIGHT_SIM_ASYNC={} TILEWRIGHT_SIM_SEED=5",
                                 timing.sms, timing.copies),
-                    fmt::format("SimTest/AttentionPagedTest.{}/h200", test));
+                    fmt::format("SimTest/AttentionPagedTest.{}/{}", test, chip));
 }
 
-using PagedTimingCase = std::tuple<PagedTiming, const char*>;
+using PagedTimingCase = std::tuple<PagedTiming, const char*, const char*>;
 
 std::string paged_timing_name(const ::testing::TestParamInfo<PagedTimingCase>& info) {
-  const auto& [timing, test] = info.param;
-  return fmt::format("{}_{}_{}", test, timing.copies, timing.sms);
+  const auto& [timing, test, chip] = info.param;
+  return fmt::format("{}_{}_{}_{}", test, timing.copies, timing.sms, chip);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -40,7 +41,8 @@ INSTANTIATE_TEST_SUITE_P(
                           PagedTiming{"random", 2}),
         // Rows gathered, parts copied by warps and by one thread; lengths and pages of no sense.
         ::testing::Values("GatheredAndCopiedByWarpsAndByOneThread", "LengthsOfQueries",
-                          "PagesThatAreNotThereAreZeros")),
+                          "PagesThatAreNotThereAreZeros"),
+        ::testing::Values("h200", "b200")),
     paged_timing_name);
 
 }  // namespace
