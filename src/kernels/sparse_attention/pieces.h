@@ -21,13 +21,7 @@ struct SparsePiece {
   std::int32_t lengths[2];
 
   __device__ bool is_empty() const { return begin >= end; }
-  __device__ SparseBlock block(std::int32_t number) const {
-    const std::int32_t in_first = sparse_blocks(lengths[0]);
-    const std::int32_t list = number < in_first ? 0 : 1;
-    const std::int32_t first = (number - (list == 0 ? 0 : in_first)) * kernels::kSparseBlockKeys;
-    return {list, first,
-            min((list == 0 ? lengths[0] : lengths[1]) - first, kernels::kSparseBlockKeys)};
-  }
+  __device__ SparseBlock block(std::int32_t number) const { return sparse_block(lengths, number); }
 };
 
 class SparsePieces {

@@ -51,6 +51,15 @@ struct SparseBlock {
   std::int32_t list, first, count;
 };
 
+/// Block `number` of two lists, one behind the other. No length by an index: they are registers.
+__device__ inline SparseBlock sparse_block(const std::int32_t (&lengths)[2], std::int32_t number) {
+  const std::int32_t in_first = sparse_blocks(lengths[0]);
+  const std::int32_t list = number < in_first ? 0 : 1;
+  const std::int32_t first = (number - (list == 0 ? 0 : in_first)) * kernels::kSparseBlockKeys;
+  return {list, first,
+          min((list == 0 ? lengths[0] : lengths[1]) - first, kernels::kSparseBlockKeys)};
+}
+
 /// A query and its two lists.
 struct SparseQuery {
   std::int32_t index, batch, row;  ///< index = batch * q_len + row
@@ -66,14 +75,7 @@ struct SparseQuery {
   __device__ std::int32_t num_blocks() const {
     return sparse_blocks(lengths[0]) + sparse_blocks(lengths[1]);
   }
-  __device__ SparseBlock block(std::int32_t index_of_block) const {
-    const std::int32_t in_first = sparse_blocks(lengths[0]);
-    const std::int32_t list = index_of_block < in_first ? 0 : 1;
-    const std::int32_t first =
-        (index_of_block - (list == 0 ? 0 : in_first)) * kernels::kSparseBlockKeys;
-    const std::int32_t length = list == 0 ? lengths[0] : lengths[1];  // no index: registers
-    return {list, first, min(length - first, kernels::kSparseBlockKeys)};
-  }
+  __device__ SparseBlock block(std::int32_t number) const { return sparse_block(lengths, number); }
   __device__ std::int64_t offset(const kernels::SparseStrides& strides, std::int32_t head) const {
     return batch * strides.batch + row * strides.query + head * strides.head;
   }

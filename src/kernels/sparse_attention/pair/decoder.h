@@ -21,8 +21,31 @@ class SparsePairKeysBase {
       : lines_(shared, warp), entries_(params.decode, group, warp * 8) {}
 
  protected:
+  /// All blocks of the group's pieces. `fetch` starts to load the warp's rows of the next block to
+  /// registers and is false behind the last one; `convert` writes those of the one before to their
+  /// place, which is free.
+  template <class Raw, class Fetch, class Convert>
+  __device__ void decode_blocks(const Fetch& fetch, const Convert& convert) {
+    const auto write = [&](const Raw& raw) {
+      lines_.wait_free(at_);
+      convert(raw);
+      lines_.publish(at_);
+      at_.advance();
+    };
+    Raw raw[2];
+    entries_.read();
+    for (bool is_more = fetch(raw[0]); is_more;) {
+      const bool has_second = fetch(raw[1]);
+      write(raw[0]);
+      if (!has_second) break;
+      is_more = fetch(raw[0]);
+      write(raw[1]);
+    }
+  }
+
   PairLines<Form> lines_;
   SparseEntries<Format, 8, 4> entries_;
+  PairAt at_;
 };
 
 }  // namespace tilewright::tile

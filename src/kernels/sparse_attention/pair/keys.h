@@ -28,15 +28,8 @@ class SparsePairKeys : SparsePairKeysBase<Format> {
   using Base::Base;
 
   __device__ void run() {
-    Raw raw[2];
-    this->entries_.read();
-    for (bool is_more = fetch(raw[0]); is_more;) {
-      const bool has_second = fetch(raw[1]);
-      convert(raw[0]);
-      if (!has_second) break;
-      is_more = fetch(raw[0]);
-      convert(raw[1]);
-    }
+    this->template decode_blocks<Raw>([this](Raw& raw) { return fetch(raw); },
+                                      [this](const Raw& raw) { convert(raw); });
   }
 
  private:
@@ -47,48 +40,39 @@ class SparsePairKeys : SparsePairKeysBase<Format> {
     this->entries_.read();
     const std::uint8_t* const data = source.data + Part::kFirst;
 #pragma unroll
-    for (int box = 0; box < Part::kPlain; ++box) load(raw.share.plain[box], data, box);
+    for (int box = 0; box < Part::kPlain; ++box)
+      load(raw.share.plain[box],
+           data + box * Part::kBoxBytes + lane_.quarter * (Part::kBoxBytes / 4));
     if constexpr (Half == 1) {
       const std::uint8_t* const rope = data + Part::kRope + lane_.rope_chunk() * 16;
       const std::uint8_t* const other = data + Part::kRope + (lane_.rope_chunk() ^ 4) * 16;
-      raw.rope[0] = ptx::ld_global_nc_no_allocate_v4_u32(rope);
-      raw.rope[1] = ptx::ld_global_nc_no_allocate_v4_u32(other);
+      load(raw.rope[0], rope);
+      load(raw.rope[1], other);
     }
-    load_scales(raw.scales, source.scales + Part::kFirstScale);
+    load(raw.scales, source.scales + Part::kFirstScale);
     return true;
   }
-  __device__ void load(uint4& codes, const std::uint8_t* data, int box) const {
-    codes = ptx::ld_global_nc_no_allocate_v4_u32(data + box * 64 + lane_.quarter * 16);
+  static __device__ void load(uint4& to, const std::uint8_t* from) {
+    to = ptx::ld_global_nc_no_allocate_v4_u32(from);
   }
-  __device__ void load(uint2& codes, const std::uint8_t* data, int box) const {
-    codes = ptx::ld_global_nc_no_allocate_v2_u32(data + box * 32 + lane_.quarter * 8);
+  static __device__ void load(uint2& to, const std::uint8_t* from) {
+    to = ptx::ld_global_nc_no_allocate_v2_u32(from);
   }
-  static __device__ void load_scales(std::uint32_t& scales, const std::uint8_t* from) {
-    scales = ptx::ld_global_nc_no_allocate_u32(from);
-  }
-  static __device__ void load_scales(uint4& scales, const std::uint8_t* from) {
-    scales = ptx::ld_global_nc_no_allocate_v4_u32(from);
+  static __device__ void load(std::uint32_t& to, const std::uint8_t* from) {
+    to = ptx::ld_global_nc_no_allocate_u32(from);
   }
 
   __device__ void convert(const Raw& raw) {
-    this->lines_.wait_free(at_);
-    std::uint8_t* const to = this->lines_.of_box(at_);
+    std::uint8_t* const to = this->lines_.of_box(this->at_);
     const bool is_large = __any_sync(0xffffffffu, Share::has_large(raw.scales));
 #pragma unroll
     for (int box = 0; box < Part::kPlain; ++box) {
       SparseChunks chunks;
       raw.share.decode(chunks, raw.scales, lane_, box);
       if (is_large) enlarge(chunks, Share::rest(raw.scales, box));
-      store(to + box * kPairBoxBytes, lane_.plain_offset(), 16, chunks);
+      store_chunks(to + box * kPairBoxBytes, lane_.plain_offset(), 16, chunks);
     }
-    if (Half == 1) store(to + 3 * kPairBoxBytes, lane_.rope_offset(), 64, raw.rope);
-    this->lines_.publish(at_);
-    at_.advance();
-  }
-  static __device__ void store(std::uint8_t* to, std::uint32_t offset, std::uint32_t other,
-                               const SparseChunks& chunks) {
-    *reinterpret_cast<uint4*>(to + offset) = chunks[0];
-    *reinterpret_cast<uint4*>(to + (offset ^ other)) = chunks[1];
+    if (Half == 1) store_chunks(to + 3 * kPairBoxBytes, lane_.rope_offset(), 64, raw.rope);
   }
   /// The part of a large scale that decode() leaves out: rare.
   static __device__ void enlarge(SparseChunks& chunks, std::uint32_t factor) {
@@ -100,7 +84,6 @@ class SparsePairKeys : SparsePairKeysBase<Format> {
   }
 
   SparseLane lane_;
-  PairAt at_;
 };
 
 }  // namespace tilewright::tile

@@ -25,15 +25,8 @@ class SparsePairRecordKeys : SparsePairKeysBase<KvFormat::kFp8Mla> {
   using Base::Base;
 
   __device__ void run() {
-    Raw raw[2];
-    this->entries_.read();
-    for (bool is_more = fetch(raw[0]); is_more;) {
-      const bool has_second = fetch(raw[1]);
-      convert(raw[0]);
-      if (!has_second) break;
-      is_more = fetch(raw[0]);
-      convert(raw[1]);
-    }
+    this->template decode_blocks<Raw>([this](Raw& raw) { return fetch(raw); },
+                                      [this](const Raw& raw) { convert(raw); });
   }
 
  private:
@@ -51,12 +44,9 @@ class SparsePairRecordKeys : SparsePairKeysBase<KvFormat::kFp8Mla> {
     return true;
   }
   __device__ void convert(const Raw& raw) {
-    this->lines_.wait_free(at_);
     decode(raw, 0, __uint_as_float(raw.scales.x));
     decode(raw, 1, __uint_as_float(raw.scales.y));
-    *reinterpret_cast<uint4*>(this->lines_.tail(at_, row_, quarter_)) = raw.tail;
-    this->lines_.publish(at_);
-    at_.advance();
+    *reinterpret_cast<uint4*>(this->lines_.tail(this->at_, row_, quarter_)) = raw.tail;
   }
   /// The two boxes of a block of 128 numbers, which share a scale.
   __device__ void decode(const Raw& raw, int block, float scale) const {
@@ -65,7 +55,7 @@ class SparsePairRecordKeys : SparsePairKeysBase<KvFormat::kFp8Mla> {
     const std::uint32_t offset = row_ * kBoxRowBytes + chunk_in_line(row_, 2 * quarter_);
 #pragma unroll
     for (int box = 2 * block; box < 2 * block + 2; ++box) {
-      std::uint8_t* const to = this->lines_.of_box(at_) + box * kPairBoxBytes;
+      std::uint8_t* const to = this->lines_.of_box(this->at_) + box * kPairBoxBytes;
       const uint4& codes = raw.plain[box];
       store(to + offset, factors, {codes.x, codes.y}, is_large);
       store(to + (offset ^ 16), factors, {codes.z, codes.w}, is_large);
@@ -81,7 +71,6 @@ class SparsePairRecordKeys : SparsePairKeysBase<KvFormat::kFp8Mla> {
 
   // Lanes 4 i to 4 i + 3 have row i: of each box 16 numbers that follow each other.
   std::uint32_t row_ = threadIdx.x % 32 / 4, quarter_ = threadIdx.x % 4;
-  PairAt at_;
 };
 
 }  // namespace tilewright::tile

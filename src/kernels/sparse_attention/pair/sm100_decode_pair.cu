@@ -32,6 +32,7 @@
 // Counts and bounds of the units: README.md. Not run on a B200.
 // Sources: FlashMLA's kernel for 128 heads on Blackwell: halves of the dimensions in the two CTAs,
 // half sums in two halves of the lanes; PTX ISA, tcgen05 data path layout B.
+#include "kernels/sparse_attention/fp8_share.h"
 #include "kernels/sparse_attention/pair/kernel.h"
 #include "kernels/sparse_attention/pair/keys.h"
 #include "kernels/sparse_attention/pair/lists.h"
@@ -41,15 +42,10 @@ namespace {
 
 template <int Half>
 using Fp8Keys = tile::SparsePairKeys<KvFormat::kFp8, Half>;
-template <int Half>
-using Nvfp4Keys = tile::SparsePairKeys<KvFormat::kNvfp4, Half>;
-
 using Fp8 = tile::OverLists<KvFormat::kFp8, Fp8Keys>;
-using Nvfp4 = tile::OverLists<KvFormat::kNvfp4, Nvfp4Keys>;
 
 }  // namespace
 
 TILEWRIGHT_ATTENTION_IN_PAIRS(sparse_decode_pair_fp8, Fp8)
-TILEWRIGHT_ATTENTION_IN_PAIRS(sparse_decode_pair_nvfp4, Nvfp4)
 
 }  // namespace tilewright::kernels

@@ -2,7 +2,8 @@
 // the sparse attention kernel.
 #pragma once
 
-#include "kernels/sparse_attention/rows.h"
+#include "kernels/sparse_attention/fp8_share.h"
+#include "kernels/sparse_attention/nvfp4_share.h"
 #include "kernels/sparse_attention/wgmma/converter_base.h"
 
 #include <cstdint>
@@ -72,7 +73,9 @@ class SparseConverter : SparseConverterBase<SparseRows512, Format, Half, Ctas, 4
     ptx::cp_async_wait_group<0>();
     __syncwarp();
     const std::uint8_t* const row = raw().rows[lane_.row];
-    share.load(row, lane_);
+#pragma unroll
+    for (int box = 0; box < Part::kPlain; ++box)
+      load(share.plain[box], row + box * Part::kBoxBytes);
     scales = *reinterpret_cast<const Scales*>(raw().scales[lane_.row]);
     if (Half == 1) {
       const std::uint32_t first = lane_.rope_chunk() * 16;
@@ -80,6 +83,10 @@ class SparseConverter : SparseConverterBase<SparseRows512, Format, Half, Ctas, 4
       rope[1] = *reinterpret_cast<const uint4*>(row + Part::kRope + (first ^ 64));
     }
     __syncwarp();
+  }
+  template <class Codes>
+  __device__ void load(Codes& codes, const std::uint8_t* box) const {
+    codes = *reinterpret_cast<const Codes*>(box + lane_.quarter * (Part::kBoxBytes / 4));
   }
 
   /// The block at hand, of which the first share is on its way.
@@ -97,12 +104,12 @@ class SparseConverter : SparseConverterBase<SparseRows512, Format, Half, Ctas, 4
         this->store_valid(valid);
       }
       std::uint8_t* const to = this->rows() + i * 8 * kBoxRowBytes;
-      if (Half == 1) store(to + 3 * kSparseBoxBytes, lane_.rope_offset(), 64, rope);
+      if (Half == 1) store_chunks(to + 3 * kSparseBoxBytes, lane_.rope_offset(), 64, rope);
 #pragma unroll
       for (int box = 0; box < Part::kPlain; ++box) {
         SparseChunks chunks;
         share.decode(chunks, scales[i], lane_, box);
-        store(to + box * kSparseBoxBytes, lane_.plain_offset(), 16, chunks);
+        store_chunks(to + box * kSparseBoxBytes, lane_.plain_offset(), 16, chunks);
       }
     }
     bool has_large = false;
@@ -110,11 +117,6 @@ class SparseConverter : SparseConverterBase<SparseRows512, Format, Half, Ctas, 4
     for (int i = 0; i < kShares; ++i) has_large |= Share::has_large(scales[i]);
     if (__any_sync(0xffffffffu, has_large)) enlarge(scales);
     this->publish();
-  }
-  static __device__ void store(std::uint8_t* to, std::uint32_t offset, std::uint32_t other,
-                               const SparseChunks& chunks) {
-    *reinterpret_cast<uint4*>(to + offset) = chunks[0];
-    *reinterpret_cast<uint4*>(to + (offset ^ other)) = chunks[1];
   }
 
   /// The part of large scales that decode() leaves out: rare.
