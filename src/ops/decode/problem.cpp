@@ -2,7 +2,7 @@
 
 #include "kernels/attention/decode/decode.h"
 #include "kernels/attention/decode/limits.h"
-#include "ops/operator/problem_checks.h"
+#include "ops/operator/cache_checks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +15,6 @@ namespace {
 using Problem = AttentionDecodeProblem;
 
 constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
-constexpr std::int64_t kMaxKeys = std::int64_t{1} << 30;  // positions and windows add up in 32 bits
-constexpr std::int64_t kMaxHeads = 65536;
 constexpr std::int64_t kMaxBatch = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxStride = std::int64_t{1} << 50;
 
@@ -32,22 +30,18 @@ void check_numbers(ProblemChecks& checks, const Problem& p) {
   checks.range("batch", p.batch, 0, kMaxBatch).remedy("Run parts of the batch.");
   checks.range("q_len", p.q_len, 0, kernels::kDecodeMaxQueries)
       .remedy("More queries are work for attention.h.");
-  if (all_held(
-          {checks.range("heads", p.heads, 1, kMaxHeads).remedy("Run parts of the heads."),
-           checks.range("kv_heads", p.kv_heads, 1, kMaxHeads).remedy("Run parts of the heads.")}))
-    checks
-        .expect(p.heads % p.kv_heads == 0, "heads", p.heads,
-                "a multiple of kv_heads = {}; every key head serves equally many query heads",
-                p.kv_heads)
-        .remedy("Repeat or drop heads.");
+  if (all_held({checks.range("heads", p.heads, 1, kMaxCacheHeads).remedy("Run parts of the heads."),
+                checks.range("kv_heads", p.kv_heads, 1, kMaxCacheHeads)
+                    .remedy("Run parts of the heads.")}))
+    check_head_groups(checks, p.heads, p.kv_heads);
   checks
       .expect(p.head_dim >= 8 && p.head_dim <= 4096 && p.head_dim % 8 == 0, "head_dim", p.head_dim,
               "a multiple of 8 from 8 to 4096")
       .remedy("Pad with zeros.");
   checks.scores(p.scale, "head_dim^-0.5", p.softcap);
-  checks.expect(p.window_left >= -1 && p.window_left <= kMaxKeys, "window_left", p.window_left,
+  checks.expect(p.window_left >= -1 && p.window_left <= kMaxCacheKeys, "window_left", p.window_left,
                 "the number of keys, or -1 for all");
-  checks.range("chunk", p.chunk, 0, kMaxKeys).remedy("0 stands for no chunks.");
+  checks.range("chunk", p.chunk, 0, kMaxCacheKeys).remedy("0 stands for no chunks.");
   checks.range("splits", p.splits, 0, 1024).remedy("0 leaves it to the device.");
   const bool has_descale = p.descale == ScaleSharing::kTensor || p.descale == ScaleSharing::kHead;
   checks.expect(has_descale || p.descale == ScaleSharing::kNone, "descale", p.descale,
@@ -58,70 +52,33 @@ void check_numbers(ProblemChecks& checks, const Problem& p) {
       .remedy("Set kNone.");
 }
 
-void check_no_pages(ProblemChecks& checks, const Problem& p) {
-  for (const auto& [field, value] :
-       {std::pair{"num_pages", p.num_pages}, std::pair{"max_pages", p.max_pages},
-        std::pair{"table_stride", p.table_stride}})
-    checks.expect(value == 0, field, value, "0 without pages").remedy("Set page_size?");
-  checks.range("max_len", p.max_len, 0, kMaxKeys).remedy("Drop the oldest keys.");
-}
-
 void complete_room(ProblemChecks& checks, Problem& p) {
   if (p.page_size == 0) return check_no_pages(checks, p);
-  const bool has_page_size =
-      bool(checks.range("page_size", p.page_size, 1, kMaxKeys).remedy("0 stands for no pages."));
-  checks.range("num_pages", p.num_pages, 0, kMaxInt32).remedy("Larger pages need fewer.");
-  if (has_page_size)
-    checks.range("max_pages", p.max_pages, 0, kMaxKeys / p.page_size)
-        .remedy("Drop the oldest keys.");
-  checks
-      .expect(p.max_len == 0, "max_len", p.max_len,
-              "0 with pages of {}: max_pages says how many keys a sequence has room for",
-              p.page_size)
-      .remedy("Leave it out.");
-  if (p.table_stride == 0) p.table_stride = p.max_pages;
-  checks.range("table_stride", p.table_stride, 0, kMaxStride).remedy("0 stands for max_pages.");
-}
-
-void check_strides(ProblemChecks& checks, const char* field, const Strides& s,
-                   std::int64_t granule) {
-  const auto is_right = [&](std::int64_t stride) {
-    return stride >= 0 && stride <= kMaxStride && stride % granule == 0;
-  };
-  checks
-      .expect(is_right(s.batch) && is_right(s.row) && is_right(s.head), field,
-              fmt::format("{}, {}, {}", s.batch, s.row, s.head),
-              "multiples of {} from 0 on: rows are 16-byte aligned", granule)
-      .remedy("Pad them.");
-}
-
-// [batch, rows, heads, head_dim] without gaps if all are 0.
-void complete_strides(ProblemChecks& checks, const char* field, const Problem& p, std::int64_t rows,
-                      std::int64_t heads, std::int64_t granule, Strides& s) {
-  // What they would be is no number if those that it is made of are not.
-  if (s.batch == 0 && s.row == 0 && s.head == 0) {
-    if (checks.is_fine()) s = {rows * heads * p.head_dim, heads * p.head_dim, p.head_dim};
-    return;
-  }
-  check_strides(checks, field, s, granule);
+  const bool has_page_size = bool(
+      checks.range("page_size", p.page_size, 1, kMaxCacheKeys).remedy("0 stands for no pages."));
+  complete_pages(checks, p, has_page_size, kMaxStride);
 }
 
 void complete_all_strides(ProblemChecks& checks, Problem& p) {
-  constexpr std::int64_t kGranule = 8;
-  complete_strides(checks, "q_strides", p, p.q_len, p.heads, kGranule, p.q_strides);
-  complete_strides(checks, "out_strides", p, p.q_len, p.heads, kGranule, p.out_strides);
-  complete_strides(checks, "new_k_strides", p, p.q_len, p.kv_heads, kGranule, p.new_k_strides);
-  complete_strides(checks, "new_v_strides", p, p.q_len, p.kv_heads, kGranule, p.new_v_strides);
-  const std::int64_t granule = 16 / decode_kv_elem_bytes(p);
+  constexpr const char* kBounds = "from 0 on: rows are 16-byte aligned";
+  const StrideRule of_rows = {8, kMaxStride, kBounds};
+  const Strides q = without_gaps(checks, p.q_len, p.heads, p.head_dim);
+  const Strides new_k = without_gaps(checks, p.q_len, p.kv_heads, p.head_dim);
+  complete_strides(checks, "q_strides", of_rows, q, p.q_strides);
+  complete_strides(checks, "out_strides", of_rows, q, p.out_strides);
+  complete_strides(checks, "new_k_strides", of_rows, new_k, p.new_k_strides);
+  complete_strides(checks, "new_v_strides", of_rows, new_k, p.new_v_strides);
+  const StrideRule of_cache = {16 / decode_kv_elem_bytes(p), kMaxStride, kBounds};
   const Strides& s = p.cache_strides;
   checks
-      .expect(p.head_dim % granule == 0 || s.batch != 0 || s.row != 0 || s.head != 0, "head_dim",
-              p.head_dim,
-              "a multiple of {} in a cache of {} without gaps: rows are 16-byte aligned", granule,
-              to_string(p.kv_dtype))
+      .expect(p.head_dim % of_cache.granule == 0 || s.batch != 0 || s.row != 0 || s.head != 0,
+              "head_dim", p.head_dim,
+              "a multiple of {} in a cache of {} without gaps: rows are 16-byte aligned",
+              of_cache.granule, to_string(p.kv_dtype))
       .remedy("Set cache_strides to multiples of that, with a gap behind each row.");
-  complete_strides(checks, "cache_strides", p, p.page_size > 0 ? p.page_size : p.max_len,
-                   p.kv_heads, granule, p.cache_strides);
+  const std::int64_t slots = p.page_size > 0 ? p.page_size : p.max_len;
+  complete_strides(checks, "cache_strides", of_cache,
+                   without_gaps(checks, slots, p.kv_heads, p.head_dim), p.cache_strides);
 }
 
 void check_append(ProblemChecks& all, const Problem& p) {

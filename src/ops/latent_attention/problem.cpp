@@ -1,7 +1,7 @@
 #include "ops/latent_attention/problem.h"
 
 #include "kernels/sparse_attention/latent/latent.h"
-#include "ops/operator/problem_checks.h"
+#include "ops/operator/cache_checks.h"
 
 #include <cmath>
 #include <limits>
@@ -12,26 +12,21 @@ namespace {
 
 using Problem = LatentAttentionProblem;
 
-constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
-constexpr std::int64_t kMaxKeys = std::int64_t{1} << 30;
-constexpr std::int64_t kMaxHeads = 65536, kMaxBatch = 65535;
+constexpr std::int64_t kMaxBatch = 65535;
 constexpr std::int64_t kMaxRows = std::int64_t{1} << 30;  // of a sequence, all heads
 constexpr std::int64_t kMaxStride = std::int64_t{1} << 38;
-constexpr std::int64_t kVectorElems = 8;  // 16 bytes
+constexpr StrideRule kRowStrides = {8, kMaxStride, "from 0 to 2^38: rows are 16-byte aligned"};
+constexpr StrideRule kLseStrides = {1, kMaxStride, "from 0 to 2^38"};
 
 void check_numbers(ProblemChecks& checks, const Problem& p) {
   checks.expect(p.dtype == DType::kBF16 || p.dtype == DType::kF16, "dtype", p.dtype, "BF16 or F16")
       .remedy("Convert first.");
   checks.range("batch", p.batch, 0, kMaxBatch).remedy("Run parts of the batch.");
-  if (all_held(
-          {checks.range("heads", p.heads, 1, kMaxHeads).remedy("Run parts of the heads."),
-           checks.range("kv_heads", p.kv_heads, 1, kMaxHeads).remedy("Run parts of the heads."),
-           checks.range("q_len", p.q_len, 0, kMaxRows).remedy("Run parts of the queries.")})) {
-    checks
-        .expect(p.heads % p.kv_heads == 0, "heads", p.heads,
-                "a multiple of kv_heads = {}; every key head serves equally many query heads",
-                p.kv_heads)
-        .remedy("Repeat or drop heads.");
+  if (all_held({checks.range("heads", p.heads, 1, kMaxCacheHeads).remedy("Run parts of the heads."),
+                checks.range("kv_heads", p.kv_heads, 1, kMaxCacheHeads)
+                    .remedy("Run parts of the heads."),
+                checks.range("q_len", p.q_len, 0, kMaxRows).remedy("Run parts of the queries.")})) {
+    check_head_groups(checks, p.heads, p.kv_heads);
     checks
         .expect(p.q_len <= kMaxRows / p.heads, "q_len", p.q_len,
                 "at most 2^30 rows of a sequence, with heads = {}", p.heads)
@@ -44,80 +39,32 @@ void check_numbers(ProblemChecks& checks, const Problem& p) {
   checks.scores(p.scale, p.has_qv ? "(64 + value_dim)^-0.5" : "64^-0.5", 0);
 }
 
-void check_no_pages(ProblemChecks& checks, const Problem& p) {
-  for (const auto& [field, value] :
-       {std::pair{"num_pages", p.num_pages}, std::pair{"max_pages", p.max_pages},
-        std::pair{"table_stride", p.table_stride}})
-    checks.expect(value == 0, field, value, "0 without pages").remedy("Set page_size?");
-  checks.range("max_len", p.max_len, 0, kMaxKeys).remedy("Drop the oldest keys.");
-}
-
 void complete_room(ProblemChecks& checks, Problem& p) {
   if (p.page_size == 0) return check_no_pages(checks, p);
   const bool is_part = p.page_size == 8 || p.page_size == 16 || p.page_size == 32;
   const bool is_right =
       is_part || (p.page_size > 0 && p.page_size % kernels::kSparseBlockKeys == 0);
   checks
-      .expect(is_right && p.page_size <= kMaxKeys, "page_size", p.page_size,
+      .expect(is_right && p.page_size <= kMaxCacheKeys, "page_size", p.page_size,
               "8, 16, 32 or a multiple of 64: keys come 64 at a time")
       .remedy("0 stands for no pages.");
-  checks.range("num_pages", p.num_pages, 0, kMaxInt32).remedy("Larger pages need fewer.");
-  if (is_right)
-    checks.range("max_pages", p.max_pages, 0, kMaxKeys / p.page_size)
-        .remedy("Drop the oldest keys.");
-  checks
-      .expect(p.max_len == 0, "max_len", p.max_len,
-              "0 with pages of {}: max_pages says how many keys a sequence has room for",
-              p.page_size)
-      .remedy("Leave it out.");
-  if (p.table_stride == 0) p.table_stride = p.max_pages;
-  checks.range("table_stride", p.table_stride, 0, kMaxStride).remedy("0 stands for max_pages.");
-}
-
-bool is_contiguous(const Strides& s) {
-  return s.batch == 0 && s.row == 0 && s.head == 0;
-}
-
-void complete_strides(ProblemChecks& checks, const char* field, std::int64_t granule,
-                      const Strides& contiguous, Strides& s) {
-  // What they would be is no number if those that it is made of are not.
-  if (is_contiguous(s)) {
-    if (checks.is_fine()) s = contiguous;
-    return;
-  }
-  const auto is_right = [&](std::int64_t stride) {
-    return stride >= 0 && stride <= kMaxStride && stride % granule == 0;
-  };
-  checks
-      .expect(is_right(s.batch) && is_right(s.row) && is_right(s.head), field,
-              fmt::format("{}, {}, {}", s.batch, s.row, s.head), "multiples of {} from 0 to 2^38{}",
-              granule, granule > 1 ? ": rows are 16-byte aligned" : "")
-      .remedy("Pad them.");
-}
-
-Strides of_rows(std::int64_t rows, std::int64_t heads, std::int64_t dims) {
-  return {rows * heads * dims, heads * dims, dims};
+  complete_pages(checks, p, is_right, kMaxStride);
 }
 
 void complete_all_strides(ProblemChecks& checks, Problem& p) {
   constexpr std::int64_t kKeyDims = kernels::kLatentKeyDims;
   const std::int64_t slots = p.page_size > 0 ? p.page_size : p.max_len;
-  const bool is_fine = checks.is_fine();
-  const auto rows = [&](std::int64_t count, std::int64_t heads, std::int64_t dims) {
-    return is_fine ? of_rows(count, heads, dims) : Strides{};
-  };
-  complete_strides(checks, "q_strides", kVectorElems, rows(p.q_len, p.heads, kKeyDims),
-                   p.q_strides);
-  complete_strides(checks, "qv_strides", kVectorElems, rows(p.q_len, p.heads, p.value_dim),
-                   p.qv_strides);
-  complete_strides(checks, "out_strides", kVectorElems, rows(p.q_len, p.heads, p.value_dim),
-                   p.out_strides);
-  complete_strides(checks, "lse_strides", 1,
-                   is_fine ? Strides{p.heads * p.q_len, 1, p.q_len} : Strides{}, p.lse_strides);
-  complete_strides(checks, "k_strides", kVectorElems, rows(slots, p.kv_heads, kKeyDims),
-                   p.k_strides);
-  complete_strides(checks, "v_strides", kVectorElems, rows(slots, p.kv_heads, p.value_dim),
-                   p.v_strides);
+  const Strides lse = checks.is_fine() ? Strides{p.heads * p.q_len, 1, p.q_len} : Strides{};
+  const Strides q = without_gaps(checks, p.q_len, p.heads, kKeyDims);
+  const Strides qv = without_gaps(checks, p.q_len, p.heads, p.value_dim);
+  const Strides k = without_gaps(checks, slots, p.kv_heads, kKeyDims);
+  const Strides v = without_gaps(checks, slots, p.kv_heads, p.value_dim);
+  complete_strides(checks, "q_strides", kRowStrides, q, p.q_strides);
+  complete_strides(checks, "qv_strides", kRowStrides, qv, p.qv_strides);
+  complete_strides(checks, "out_strides", kRowStrides, qv, p.out_strides);
+  complete_strides(checks, "lse_strides", kLseStrides, lse, p.lse_strides);
+  complete_strides(checks, "k_strides", kRowStrides, k, p.k_strides);
+  complete_strides(checks, "v_strides", kRowStrides, v, p.v_strides);
 }
 
 }  // namespace
