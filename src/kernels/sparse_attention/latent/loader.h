@@ -17,6 +17,8 @@ namespace tilewright::tile {
 template <class Form>
 class LatentKeyLoader {
   static constexpr std::int32_t kRows = kernels::kSparseBlockKeys / Form::kCtas;  ///< of this CTA
+  /// Pairs of CTAs, or two pairs, wait for memory here and there; one CTA alone has it busy.
+  static constexpr bool kAsksAhead = Form::kCtas > 1;
 
  public:
   __device__ LatentKeyLoader(const kernels::LatentParams& params, LatentShared<Form>& shared)
@@ -30,11 +32,9 @@ class LatentKeyLoader {
   }
 
   __device__ void run(LatentPieces pieces) {
-    // A pair alone waits for memory here and there; one CTA has it busy, and four share their keys.
-    const bool asks_ahead = Form::kCtas > 1 && params_.ctas == Form::kCtas;
     LatentPiece piece;
     while (pieces.take(piece)) {
-      if (!piece.is_empty()) load_piece(piece, asks_ahead);
+      if (!piece.is_empty()) load_piece(piece);
     }
   }
 
@@ -45,7 +45,7 @@ class LatentKeyLoader {
 
   /// Two blocks at a time, their parts in the order in which room for them becomes free: scores of
   /// both come before the values of either.
-  __device__ void load_piece(const LatentPiece& piece, bool asks_ahead) {
+  __device__ void load_piece(const LatentPiece& piece) {
     const std::int32_t last = piece.end - 1;
     Place next[2] = {place(piece, piece.begin), place(piece, min(piece.begin + 1, last))};
     for (std::int32_t n = piece.begin; n < piece.end; n += 2) {
@@ -56,9 +56,9 @@ class LatentKeyLoader {
       load_keys<0>(piece, at[0]);
       if (has_both) load_keys<1>(piece, at[1]);
       load_values<0>(piece, at[0]);
-      if (asks_ahead && n + 2 < piece.end) prefetch(piece, next[0]);
+      if (kAsksAhead && n + 2 < piece.end) prefetch(piece, next[0]);
       if (has_both) load_values<1>(piece, at[1]);
-      if (asks_ahead && n + 3 < piece.end) prefetch(piece, next[1]);
+      if (kAsksAhead && n + 3 < piece.end) prefetch(piece, next[1]);
     }
   }
 
@@ -101,15 +101,19 @@ class LatentKeyLoader {
     }
     at_[Stage].advance();
   }
+  /// Of two pairs with the same keys each asks for its half.
   __device__ void prefetch(const LatentPiece& piece, const Place& at) const {
     if (!has_rows_) return;
+    const bool is_shared = params_.ctas > Form::kCtas;
+    const int own = static_cast<int>(blockIdx.x) % params_.ctas / Form::kCtas;
     const auto ask = [&](const std::uint8_t* map, std::int32_t column) {
       ptx::cp_async_bulk_prefetch_tensor_4d_L2(map, column, at.slot, piece.kv_head, at.page);
     };
-    if (box_ == 0) ask(params_.k_map, 0);
+    if (box_ == 0 && own == 0) ask(params_.k_map, 0);
 #pragma unroll
     for (int half = 0; half < 2; ++half)
-      if (box_ < Form::kHalfBoxes) ask(params_.v_map, half * Form::kHalfDims + box_ * kBoxColumns);
+      if (box_ < Form::kHalfBoxes && (!is_shared || half == own))
+        ask(params_.v_map, half * Form::kHalfDims + box_ * kBoxColumns);
   }
   __device__ static void start(const Ring<1>& ring, const RingPosition<1>& at,
                                std::uint32_t bytes) {

@@ -5,8 +5,8 @@
 // whose copies go to both.
 //
 // Roles; a block is 64 keys, a stage a block, of two:
-//   loader    a warp: copies of keys; of a pair alone, the second cache is asked for those two
-//             blocks on; three warps: the next tile's qv
+//   loader    a warp: copies of keys; of pairs, the second cache is asked for those two blocks on;
+//             three warps: the next tile's qv
 //   first     a warpgroup: scores of blocks 0, 2, ... (in stage 0); columns 0 to 255 of o
 //   second    a warpgroup: scores of blocks 1, 3, ... (in stage 1); columns from 256 on
 //
