@@ -4,41 +4,38 @@
 #include "kernels/sparse_attention/latent/pieces.h"
 #include "kernels/sparse_attention/latent/shared.h"
 #include "ptx/cp_async.h"
-#include "ptx/prefetch.h"
+#include "ptx/cp_async_l2.h"
 
 #include <cstdint>
 
 namespace tilewright::tile {
 
-/// A warp of four: 32 rows of every other block, all of a stage, which thus waits for nothing but
-/// its own room. A lane finds a row; eight lanes copy one, a chunk of each of its boxes, 4 rows at
-/// a time. Entries of a block are read two blocks ahead, and its rows asked for then.
+/// Where entries that name no row point.
+static __device__ const uint4 kLatentNoRow[kKvMlaDims * 2 / 16] = {};
+
+/// A warp of four: 16 rows of every block, two blocks at a time. Lane l finds row l % 16 of block
+/// l / 16; eight lanes copy a row, a chunk of each of its boxes, 4 rows at a time. Entries are read
+/// two blocks ahead. Memory is asked for by the copies: each of 16 bytes brings the 256 around it
+/// into the second cache, so that what other lanes copy of the row is there or on its way.
 template <class Form>
 class LatentListLoader {
-  static constexpr int kRows = 32, kShares = kRows / 4;
   static constexpr int kWarps = 4;
+  static constexpr int kRows = kernels::kSparseBlockKeys / kWarps, kShares = kRows / 4;
+  static_assert(Form::kHalfParts == 1);
 
  public:
   __device__ LatentListLoader(const kernels::LatentParams& params, LatentShared<Form>& shared,
                               std::uint32_t warp)
-      : params_(params),
-        shared_(shared),
-        warp_(warp),
-        stage_(static_cast<int>(warp / 2)),
-        first_row_(warp % 2 * kRows) {}
+      : params_(params), shared_(shared), warp_(warp) {}
 
   __device__ void run(LatentPieces pieces) {
     for (LatentPiece piece; pieces.take(piece);) {
       load_queries(piece);
-      read(piece, piece.begin + stage_);
-      for (std::int32_t n = piece.begin + stage_; n < piece.end; n += 2) {
-        source_ = next();
+      read(piece, piece.begin);
+      for (std::int32_t n = piece.begin; n < piece.end; n += 2) {
+        find();
         read(piece, n + 2);
-        load_keys();
-        load_values(stage_);
-        load_values(1 - stage_);
-        if (n + 2 < piece.end) ask();
-        at_.advance();
+        load_blocks(n + 1 < piece.end);
       }
     }
   }
@@ -46,76 +43,77 @@ class LatentListLoader {
  private:
   static __device__ std::uint32_t lane() { return threadIdx.x % 32; }
 
-  /// The entry of this lane's row of a block.
+  /// The entry of this lane's row of a block, or of the one behind it.
   __device__ void read(const LatentPiece& piece, std::int32_t block) {
+    const std::int32_t own = block + static_cast<std::int32_t>(lane() / kRows);
     const std::int32_t entry =
-        block * kernels::kSparseBlockKeys + static_cast<std::int32_t>(first_row_ + lane());
+        own * kernels::kSparseBlockKeys + static_cast<std::int32_t>(warp_ * kRows + lane() % kRows);
     const std::int32_t* const entries =
         params_.lists.indices + piece.batch * params_.lists.index_stride;
     entry_ = entry < piece.length ? entries[entry] : -1;
   }
-  /// Where the row that was read is; null if it is none.
-  __device__ const std::uint8_t* next() const {
+  /// Where the row that was read is, and which lanes have one.
+  __device__ void find() {
     const kernels::SparseKeys& lists = params_.lists;
     const auto row = static_cast<std::uint32_t>(entry_);
-    if (row >= static_cast<std::uint32_t>(lists.num_rows)) return nullptr;
-    const auto page = lists.page_divisor.divide(row);
+    const bool is_row = row < static_cast<std::uint32_t>(lists.num_rows);
+    valid_ = __ballot_sync(0xffffffffu, is_row);
+    const auto page = lists.page_divisor.divide(is_row ? row : 0);
     const auto slot = static_cast<std::int64_t>(row - page * lists.page_size);
-    return lists.pages + page * lists.page_stride + slot * kv_data_bytes(KvFormat::kBf16Mla);
-  }
-  /// Starts to copy columns from `first` on to boxes, of rows that are none zeros.
-  template <int Boxes>
-  __device__ void copy(std::uint8_t* boxes, std::uint32_t first) const {
-    const std::uint32_t chunk = lane() % 8;
-    const std::uint32_t to = ptx::shared_address(boxes) + (first_row_ + lane() / 8) * kBoxRowBytes;
-#pragma unroll 2
-    for (int i = 0; i < kShares; ++i) {
-      const auto source = __shfl_sync(0xffffffffu, reinterpret_cast<std::uint64_t>(source_),
-                                      static_cast<int>(lane() / 8) + 4 * i);
-      const bool has_row = source != 0;
-      const auto* const from = has_row ? reinterpret_cast<const std::uint8_t*>(source) + first * 2
-                                       : reinterpret_cast<const std::uint8_t*>(params_.q);
-#pragma unroll
-      for (int b = 0; b < Boxes; ++b)
-        ptx::cp_async_cg_shared_global_16(to + b * kSparseBoxBytes + i * 4 * kBoxRowBytes +
-                                              chunk_in_line((lane() / 8 + 4 * i) % 8, chunk),
-                                          from + (has_row ? b * kBoxRowBytes + chunk * 16 : 0),
-                                          has_row ? 16 : 0);
-    }
+    const std::uint8_t* const named =
+        lists.pages + page * lists.page_stride + slot * kv_data_bytes(KvFormat::kBf16Mla);
+    source_ = is_row ? named : reinterpret_cast<const std::uint8_t*>(kLatentNoRow);
   }
 
-  __device__ void load_keys() {
-    const Ring<1> ring(shared_.k_ring[stage_]);
-    ring.wait_empty(at_);
-    copy<1>(shared_.k[stage_], Form::kValueDims);
-    const std::uint32_t valid = __ballot_sync(0xffffffffu, source_ != nullptr);
+  /// A block, or two, their parts in the order in which room for them becomes free.
+  __device__ void load_blocks(bool has_both) {
+    load_keys(0);
+    if (has_both) load_keys(1);
+    load_values(0, 0);
+    load_values(0, 1);
+    at_[0].advance();
+    if (!has_both) return;
+    load_values(1, 1);
+    load_values(1, 0);
+    at_[1].advance();
+  }
+  __device__ void load_keys(int stage) {
+    const Ring<1> ring(shared_.k_ring[stage]);
+    ring.wait_empty(at_[stage]);
+    copy<1>(stage, shared_.k[stage], Form::kValueDims);
     if (lane() == 0) {
-      shared_.valid[stage_][warp_ % 2] = valid;
-      ptx::mbarrier_arrive(ring.full(at_));
+      reinterpret_cast<std::uint16_t*>(shared_.valid[stage])[warp_] =
+          static_cast<std::uint16_t>(valid_ >> kRows * stage);
+      ptx::mbarrier_arrive(ring.full(at_[stage]));
     }
-    ptx::cp_async_mbarrier_arrive_noinc(ring.full(at_));
+    ptx::cp_async_mbarrier_arrive_noinc(ring.full(at_[stage]));
   }
-  __device__ void load_values(int half) {
-    auto& ring = shared_.v_ring[stage_][half];
-    ptx::mbarrier_wait_parity(ptx::shared_address(&ring.empty), at_.parity ^ 1);
-#pragma unroll 1
-    for (int part = 0; part < Form::kHalfParts; ++part) {
-      const int box = part * Form::kPartBoxes;
-      copy<Form::kPartBoxes>(shared_.v[stage_][half] + box * kSparseBoxBytes,
-                             half * Form::kHalfDims + box * kBoxColumns);
-      ptx::cp_async_mbarrier_arrive_noinc(ptx::shared_address(&ring.full[part]));
+  __device__ void load_values(int stage, int half) {
+    auto& ring = shared_.v_ring[stage][half];
+    ptx::mbarrier_wait_parity(ptx::shared_address(&ring.empty), at_[stage].parity ^ 1);
+    copy<Form::kHalfBoxes>(stage, shared_.v[stage][half], half * Form::kHalfDims);
+    ptx::cp_async_mbarrier_arrive_noinc(ptx::shared_address(&ring.full[0]));
+  }
+  /// Starts to copy columns from `first` on to boxes. All places in them are constants but for two:
+  /// in every second share of rows chunks are swapped by the line's bit of 4.
+  template <int Boxes>
+  __device__ void copy(int stage, std::uint8_t* boxes, std::uint32_t first) const {
+    const std::uint32_t chunk = lane() % 8, row = lane() / 8;
+    const std::uint32_t to = ptx::shared_address(boxes) + (warp_ * kRows + row) * kBoxRowBytes;
+    const std::uint32_t places[2] = {to + chunk_in_line(row, chunk),
+                                     to + chunk_in_line(row + 4, chunk) + 4 * kBoxRowBytes};
+#pragma unroll
+    for (int i = 0; i < kShares; ++i) {
+      const auto source = __shfl_sync(0xffffffffu, reinterpret_cast<std::uint64_t>(source_),
+                                      kRows * stage + static_cast<int>(row) + 4 * i);
+      const auto* const from =
+          reinterpret_cast<const std::uint8_t*>(source) + first * 2 + chunk * 16;
+#pragma unroll
+      for (int b = 0; b < Boxes; ++b)
+        ptx::cp_async_cg_l2_256_shared_global_16(
+            places[i % 2] + i / 2 * 8 * kBoxRowBytes + b * kSparseBoxBytes,
+            from + b * kBoxRowBytes);
     }
-  }
-  /// The row of the next block into the second cache: of two CTAs with the same list, each does
-  /// half of its lines.
-  __device__ void ask() const {
-    constexpr int kLines = (Form::kValueDims + kernels::kLatentKeyDims) * 2 / 128;
-    const std::uint8_t* const row = next();
-    if (row == nullptr) return;
-    const auto part = static_cast<int>(blockIdx.x) % params_.ctas;
-#pragma unroll 1
-    for (int line = part; line < kLines; line += params_.ctas)
-      ptx::prefetch_global_L2(row + line * 128);
   }
 
   /// This warp's rows of qv, when the tile before is done with: a row at a time.
@@ -141,11 +139,10 @@ class LatentListLoader {
   const kernels::LatentParams& params_;
   LatentShared<Form>& shared_;
   std::uint32_t warp_;
-  int stage_;
-  std::uint32_t first_row_;
   std::int32_t entry_ = -1;
-  const std::uint8_t* source_ = nullptr;
-  RingPosition<1> at_, q_at_;
+  const std::uint8_t* source_ = nullptr;  ///< of this lane's row of the blocks at hand
+  std::uint32_t valid_ = 0;               ///< bit l: lane l has one
+  RingPosition<1> at_[2], q_at_;
 };
 
 }  // namespace tilewright::tile

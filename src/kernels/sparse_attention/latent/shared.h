@@ -14,7 +14,7 @@ struct LatentForm {
   static constexpr int kValueDims = ValueDims, kHalfDims = ValueDims / 2, kCtas = Ctas;
   static constexpr bool kHasQv = HasQv, kHasLists = HasLists;
   /// Arrivals that fill a part of a stage: of a tensor copy's bytes, or of the threads that copy.
-  static constexpr int kArrivals = HasLists ? 64 : 1;
+  static constexpr int kArrivals = HasLists ? 128 : 1;
   static constexpr int kHalfBoxes = kHalfDims / kBoxColumns;
   static constexpr int kHalfBytes = kHalfBoxes * kSparseBoxBytes;
   /// Boxes that are full together. Of copies by threads each part costs a fence: 4454 instead of
@@ -48,7 +48,7 @@ struct LatentShared {
   /// One thread, in each CTA of the cluster.
   __device__ void initialise() {
     for (int i = 0; i < 2; ++i) {
-      k_ring[i].initialise(4 * Form::kCtas, Form::kArrivals + (Form::kHasLists ? 2 : 0));
+      k_ring[i].initialise(4 * Form::kCtas, Form::kArrivals + (Form::kHasLists ? 4 : 0));
       for (auto& ring : v_ring[i]) {
         for (auto& part : ring.full)
           ptx::mbarrier_init(ptx::shared_address(&part), Form::kArrivals);
