@@ -359,6 +359,19 @@ TEST_P(SparseAttentionRunTest, PrefillOf576) {
                c.has_max_logits = true;
              }),
         kPrefillTolerance);
+  // Rows that lists do not name, in both blocks of a pair and in one alone.
+  for (const std::int64_t topk : {64, 256}) {
+    check(with(mla(64, NumberFormat::kBf16),
+               [&](SparseCase& c) {
+                 c.batch = 1;
+                 c.q_len = 2;
+                 c.window = {.rows = 300, .topk = topk, .page_size = 61, .stride_padding = 1040};
+                 c.window.invalid = 0.5;
+                 c.compressed = {};
+                 c.has_max_logits = true;
+               }),
+          kPrefillTolerance);
+  }
 }
 
 TEST_P(SparseAttentionRunTest, NoQueries) {
