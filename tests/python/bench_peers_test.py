@@ -18,6 +18,7 @@ import linear_peers  # noqa: E402
 import mla_peers  # noqa: E402
 import peer_run  # noqa: E402
 import prepare_peers  # noqa: E402
+import qv_peers  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("kernels", "on_the_simulator")
 LIMIT = 2e-2
@@ -125,3 +126,16 @@ def test_rows_of_576(shape, monkeypatch, torch_device):
     assert flops == 2 * 3 * seen * (576 + 512)
     other = mla_peers.Problem(torch, *shape)
     assert other.error(out, 8) > 0.5
+
+
+def test_values_that_make_scores(monkeypatch, torch_device):
+    import tilewright.torch
+
+    monkeypatch.setattr(qv_peers, "DEVICE", "cpu")
+    problem = qv_peers.Problem(torch, 3, 2, 2, 128)
+    out = problem.ours(tilewright.torch)()
+    assert problem.error(out, 4) < qv_peers.LIMIT
+    flops, num_bytes = problem.counts()
+    assert flops == 2 * 3 * 2 * (127 + 128) * (64 + 2 * 512)
+    assert num_bytes == 2 * (2 * 128 * 576 + 12 * (64 + 2 * 512))
+    assert qv_peers.Problem(torch, 3, 2, 2, 128).error(out, 4) > 0.5
