@@ -119,6 +119,11 @@ TEST(SparseAttentionPlanTest, TakesTheKernelOfRowsOf576) {
       make_sparse_plan(h200(), sparse_prefill_problem(40, 128, 4096, 512, 576)).plan;
   EXPECT_EQ(plan.launches.at(1).entry, "latent_lists_bf16_v512_qv");
   EXPECT_EQ(plan.launches.at(1).cluster, 1u);
+  for (const std::int64_t rows : {8192, 131072}) {
+    EXPECT_EQ(
+        make_sparse_plan(h200(), sparse_prefill_problem(4096, 64, rows, 2048, 576)).plan.kernel,
+        "latent");
+  }
   const SparseAttentionPlan odd =
       make_sparse_plan(h200(), sparse_prefill_problem(40, 96, 4096, 512, 576)).plan;
   EXPECT_EQ(odd.launches.at(1).entry, "sparse_decode_wgmma_pair_bf16_mla");
