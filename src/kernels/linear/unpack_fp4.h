@@ -5,6 +5,7 @@
 #pragma once
 
 #include "formats/packed_weight.h"
+#include "ptx/byte_permute.h"
 #include "tile/bf16_pair.h"
 
 #include <cstdint>
@@ -36,13 +37,14 @@ __device__ inline void unpack_fp4_bf16(std::uint32_t (&a)[4], std::uint32_t word
   } else {
     // Bytes of the magnitudes' bf16: 0x0000, 0x0040, 0x0080, 0x00c0, 0x0100, 0x0140, ...
     constexpr std::uint32_t kLow = 0xc0804000u, kHighOfSmall = 0, kHighOfLarge = 0x01010101u;
+    // Not __byte_perm(), which clears the top bits of selectors once more.
     const std::uint32_t magnitudes = word & 0x77777777u, upper = magnitudes >> 16;
-    const std::uint32_t low = __byte_perm(kLow, kLow, magnitudes);
+    const std::uint32_t low = ptx::prmt_b32(kLow, kLow, magnitudes);
     const std::uint32_t high =
-        __byte_perm(kHighOfSmall, kHighOfLarge, magnitudes) | (word & 0x80808080u);
-    const std::uint32_t low8 = __byte_perm(kLow, kLow, upper);
+        ptx::prmt_b32(kHighOfSmall, kHighOfLarge, magnitudes) | (word & 0x80808080u);
+    const std::uint32_t low8 = ptx::prmt_b32(kLow, kLow, upper);
     const std::uint32_t high8 =
-        __byte_perm(kHighOfSmall, kHighOfLarge, upper) | (word << 4 & 0x80808080u);
+        ptx::prmt_b32(kHighOfSmall, kHighOfLarge, upper) | (word << 4 & 0x80808080u);
     a[0] = __byte_perm(low, high, 0x5140);
     a[1] = __byte_perm(low8, high8, 0x5140);
     a[2] = __byte_perm(low, high, 0x7362);
