@@ -16,8 +16,8 @@ namespace {
 
 using kernels::MoeDirectProduct;
 
-// More are no faster: what is asked for first comes later when everything is asked for at once.
-constexpr std::int64_t kFewestStages = 2, kMostStages = 3;
+// More are slower: what is asked for first comes later when everything is asked for at once.
+constexpr std::int64_t kStages = 2;
 
 // Experts that are expected to have tokens.
 std::int64_t expected_groups(const DirectExperts& experts) {
@@ -28,7 +28,7 @@ std::int64_t expected_groups(const DirectExperts& experts) {
 // No units, and nothing that is divided by is 0.
 MoeDirectProduct no_product() {
   MoeDirectProduct p = {};
-  p.k = p.unit_bricks = p.k_warps = p.slots = 1;
+  p.k = p.unit_bricks = p.k_warps = p.teams = p.slots = 1;
   return p;
 }
 
@@ -42,10 +42,12 @@ class ProductCut {
     product_.k = static_cast<std::int32_t>(is_down ? w.inter : w.hidden);
     product_.brick_bytes = kernels::brick_bytes(to_kernel(w.format));
     cut_rows();
-    cut_columns();
+    cut_columns(0, kernels::kMoeDirectWarps);
   }
 
   const MoeDirectProduct& product() const { return product_; }
+  /// What the busiest warp does, in bricks.
+  double cost() const { return cost_; }
   std::int64_t stage_bytes() const {
     return std::int64_t{product_.unit_bricks} * product_.brick_bytes;
   }
@@ -61,10 +63,29 @@ class ProductCut {
   /// As many units between barriers as there are, or fit.
   MoeDirectProduct with_slots(std::int64_t bytes) const {
     MoeDirectProduct p = product_;
-    const std::int64_t teams = kernels::kMoeDirectWarps / p.k_warps;
     p.slots = static_cast<std::int32_t>(std::clamp<std::int64_t>(
-        bytes / sums_bytes(), 1, std::max<std::int64_t>(1, ceil_div(most_units(), teams))));
+        bytes / sums_bytes(), 1, std::max<std::int64_t>(1, ceil_div(most_units(), p.teams))));
     return p;
+  }
+
+  /// Splits K over those warps. A unit costs as much as kUnit bricks beside its own, a block as
+  /// kBlock.
+  void cut_columns(int first_warp, int warps) {
+    constexpr double kUnit = 4, kBlock = 1;
+    const std::int64_t blocks = ceil_div(product_.k, kernels::kBrickK);
+    const std::int64_t all = units(expected_groups(experts_));
+    cost_ = std::numeric_limits<double>::infinity();
+    product_.first_warp = first_warp;
+    for (int k_warps = kernels::kMoeDirectWarps; k_warps >= 1; k_warps /= 2) {
+      if (k_warps > warps || k_warps > blocks) continue;
+      const auto of_team = static_cast<double>(ceil_div(all, warps / k_warps));
+      const auto of_warp = static_cast<double>(ceil_div(blocks, k_warps));
+      const double cost = of_team * (of_warp * (product_.unit_bricks + kBlock) + kUnit);
+      if (cost > cost_) continue;
+      cost_ = cost;
+      product_.k_warps = k_warps;
+      product_.teams = warps / k_warps;
+    }
   }
 
  private:
@@ -88,28 +109,29 @@ class ProductCut {
     product_.unit_bricks = static_cast<std::int32_t>(ceil_div(of_cta, ceil_div(of_cta, most)));
     product_.row_units = static_cast<std::int32_t>(ceil_div(bricks(), product_.unit_bricks));
   }
-  // What the busiest warp does: a unit costs as much as kUnit bricks beside its own, a block as
-  // kBlock.
-  void cut_columns() {
-    constexpr double kUnit = 2.5, kBlock = 1;
-    const std::int64_t blocks = ceil_div(product_.k, kernels::kBrickK);
-    const std::int64_t all = units(expected_groups(experts_));
-    double least = std::numeric_limits<double>::infinity();
-    for (int k_warps = kernels::kMoeDirectWarps; k_warps >= 1; k_warps /= 2) {
-      const auto of_team = static_cast<double>(ceil_div(all, kernels::kMoeDirectWarps / k_warps));
-      const auto of_warp = static_cast<double>(ceil_div(blocks, k_warps));
-      const double cost = of_team * (of_warp * (product_.unit_bricks + kBlock) + kUnit);
-      if (k_warps > blocks || cost > least) continue;
-      least = cost;
-      product_.k_warps = k_warps;
-    }
-  }
-
   DirectExperts experts_;
   bool is_down_;
   int ctas_;
   MoeDirectProduct product_ = {};
+  double cost_ = 0;
 };
+
+// Both products of down: one behind the other by all warps, or side by side.
+void share_warps(ProductCut& routed, ProductCut& single) {
+  constexpr int kWarps = kernels::kMoeDirectWarps;
+  double least = routed.cost() + single.cost();
+  int best = 0;
+  for (const int of_single : {kWarps / 4, kWarps / 2}) {
+    routed.cut_columns(0, kWarps - of_single);
+    single.cut_columns(kWarps - of_single, of_single);
+    const double cost = std::max(routed.cost(), single.cost());
+    if (cost >= least) continue;
+    least = cost;
+    best = of_single;
+  }
+  routed.cut_columns(0, kWarps - best);
+  single.cut_columns(best == 0 ? 0 : kWarps - best, best == 0 ? kWarps : best);
+}
 
 }  // namespace
 
@@ -125,6 +147,7 @@ DirectCut cut_direct(const device::DeviceInfo& device, const DirectExperts& rout
     if (experts == nullptr) continue;
     for (const bool is_down : {false, true}) cuts.emplace_back(*experts, is_down, cut.ctas);
   }
+  if (single != nullptr) share_warps(cuts[1], cuts[3]);
   std::int64_t stage = 0, sums = kernels::kMoeDirectWarps * 1024;
   for (const ProductCut& c : cuts) {
     stage = std::max(stage, c.stage_bytes());
@@ -138,13 +161,10 @@ DirectCut cut_direct(const device::DeviceInfo& device, const DirectExperts& rout
     p.single.down = cuts[3].with_slots(sums);
   }
   const std::int64_t y = moe_rows(routed.weights, routed.problem) * cuts[1].columns() * 4;
-  const std::int64_t barriers = kernels::kMoeDirectWarps * kMostStages * 8;
-  const std::int64_t of_stages = kernels::kMoeDirectWarps * stage;
-  const std::int64_t stages = std::clamp<std::int64_t>(
-      (kMostDirectSharedBytes - 2 * sums - y - barriers) / of_stages, kFewestStages, kMostStages);
+  const std::int64_t barriers = kernels::kMoeDirectWarps * kStages * 8;
   p.stage_bytes = static_cast<std::uint32_t>(stage);
-  p.stages = static_cast<std::uint32_t>(stages);
-  p.sums_at = static_cast<std::uint32_t>(stages * of_stages);
+  p.stages = static_cast<std::uint32_t>(kStages);
+  p.sums_at = static_cast<std::uint32_t>(kStages * kernels::kMoeDirectWarps * stage);
   p.sums_bytes = static_cast<std::uint32_t>(sums);
   p.y_at = p.sums_at + 2 * p.sums_bytes;
   p.barriers_at = p.y_at + static_cast<std::uint32_t>(y);

@@ -180,6 +180,45 @@ TEST_P(MoeDirectTest, RoutedAndSharedExpertsInTheSameLaunch) {
   }
 }
 
+// Sums of more units of the shared expert than fit between two barriers, up and down.
+TEST_P(MoeDirectTest, ASharedExpertInSeveralRounds) {
+  MoeCase routed = direct_case({NumberFormat::kMxfp4}, 8);
+  routed.experts = 3;
+  routed.hidden = 64, routed.inter = 32;
+  MoeCase single = direct_case({NumberFormat::kFp8}, 8);
+  single.hidden = 64, single.inter = 1040;
+  single.experts = 1;
+  single.problem.topk = 1;
+  single.problem.routing = MoeRouting::kSingle;
+  MoeRun first(*device_, routed), second(*device_, single);
+  std::vector<double> shared;
+  const auto out = first.run([&](const Moe& moe, const MoeArguments& a, const device::Stream&) {
+    shared =
+        second.run([&](const Moe& beside, const MoeArguments& b, const device::Stream& stream) {
+          MoeArguments both = a;
+          both.stream = stream.handle();
+          moe.run_with_shared(both, beside, b);
+        });
+  });
+  first.compare(out, first.expected());
+  second.compare(shared, second.expected());
+}
+
+TEST_P(MoeDirectTest, ChoosesExpertsByEveryScore) {
+  for (const MoeScore score : {MoeScore::kSoftmax, MoeScore::kSqrtSoftplus}) {
+    for (const bool has_bias : {true, false}) {
+      MoeCase c = direct_case({NumberFormat::kMxfp4}, 2);
+      c.experts = 70;
+      c.problem.topk = 6;
+      c.problem.routing = MoeRouting::kLogits;
+      c.problem.score = score;
+      c.problem.has_bias = has_bias;
+      c.hidden = 64, c.inter = 32;
+      check(c);
+    }
+  }
+}
+
 TEST_P(MoeDirectTest, RepeatsBitForBitInAGraph) {
   const MoeCase c = direct_case({NumberFormat::kMxfp4});
   MoeRun run(*device_, c);

@@ -37,8 +37,8 @@ struct MoeDirectRouting {
 /// the rows of swiglu_row().
 ///
 /// A unit is `unit_bricks` bricks of rows of one expert by all of K. A team of `k_warps` warps of a
-/// CTA computes it, each its blocks of K; the CTA's teams take its units in turn, `slots` each
-/// between two barriers.
+/// CTA computes it, each its blocks of K; `teams` of them, the first of warp `first_warp`, take the
+/// CTA's units in turn, `slots` each between two barriers.
 struct MoeDirectProduct {
   const std::uint8_t* weights;
   const float*
@@ -48,8 +48,8 @@ struct MoeDirectProduct {
   std::int32_t n, k;          ///< n counts gate and up
   std::int32_t scale_rows;    ///< kFp8: ceil(n / 128 / halves)
   std::int32_t brick_bytes;
-  std::int32_t unit_bricks, row_units;  ///< ceil(n / 16 / unit_bricks)
-  std::int32_t k_warps, slots;
+  std::int32_t unit_bricks, row_units;             ///< ceil(n / 16 / unit_bricks)
+  std::int32_t k_warps, teams, first_warp, slots;  ///< k_warps a power of two
 };
 
 /// A set of experts, and what they are multiplied with.

@@ -5,8 +5,9 @@
 // never waits for a result: those of down are on their way while gate and up are multiplied, and
 // while CTAs wait for each other.
 //
-//   weights   | shared gate, up | gate, up of routed experts | down of routed | shared down |
-//   products  | route, group | shared | routed | h | grid barrier | routed | shared | sum, out
+//   weights   | shared gate, up | gate, up of routed experts | down of the shared, of the routed |
+//   one warp  | route, group | shared ..
+//   the rest  | shared | routed | h | grid barrier | shared | routed | sum, out
 //
 // A CTA a SM has an even share of the rows of each. Its 16 warps have a ring of stages each, which
 // a lane of the warp fills as the warp empties it: no producer, no barrier but that of the stage.
@@ -18,8 +19,10 @@
 //
 // There is no permutation: every CTA routes for itself, in shared memory (groups.h), and reads
 // tokens by their numbers. A shared expert of FP8 weights is done beside the routed ones
-// (Moe::run_with_shared); its gate and up come first, as they are known before the router has
-// ended.
+// (Moe::run_with_shared). Its gate and up come first: they are known before it is known who the
+// routed ones are, which one warp finds out meanwhile. Its down takes a part of the warps for
+// itself, where the plan finds that shorter than one behind the other. Its sums are finished with
+// the first ones of the routed experts, behind one barrier.
 //
 // Lower bounds. Memory: V4-Flash with inter 1024 (half of it), one token: 6 experts of 4.46 MB gate
 // and up and 2.23 down, and 12.6 MB of the shared expert, 52.7 MB: 12.3 us at 4.3 TB/s.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/moe/direct/direct.h"
-#include "kernels/moe/route_token.h"
+#include "kernels/moe/direct/select.h"
 #include "kernels/moe/slot_expert.h"
 
 namespace tilewright::kernels {
@@ -26,31 +26,58 @@ struct MoeDirectGroups {
   }
 };
 
-/// Fills the groups. All threads of the CTA; ends with a barrier. Loops are not unrolled: this runs
-/// once, and instructions come from memory.
+/// Fills the groups: the ids of a token by a warp each, the rest by the first `threads` of the CTA,
+/// a warp or all. Loops are not unrolled: this runs once, and instructions come from memory.
 class MoeDirectRouter {
  public:
-  __device__ MoeDirectRouter(const MoeDirectExperts& experts, MoeDirectGroups& groups)
-      : p_(experts), r_(experts.routing), s_(groups), slots_(experts.tokens * experts.topk) {}
+  __device__ MoeDirectRouter(const MoeDirectExperts& experts, MoeDirectGroups& groups,
+                             std::int32_t threads)
+      : p_(experts),
+        r_(experts.routing),
+        s_(groups),
+        slots_(experts.tokens * experts.topk),
+        threads_(threads) {}
 
+  /// Which experts a token has, before they are those of this rank. A whole warp.
+  __device__ void take_ids(std::int32_t token) const {
+    RoutedExpert routed = {};
+    if (r_.route.logits != nullptr) {
+      routed = route_token_once(r_.route, token, lane());
+    } else if (lane() < p_.topk) {
+      routed.id = r_.given_ids[token * p_.topk + lane()];
+      routed.weight = r_.given_weights[token * p_.topk + lane()];
+    }
+    if (lane() >= p_.topk) return;
+    s_.ids[token * p_.topk + lane()] = routed.id;
+    s_.weights[token * p_.topk + lane()] = routed.weight;
+  }
+
+  /// All that follows from the ids of all tokens. Ends with sync().
   /// `is_writer`: the ids, weights and flaws that are found go to memory.
-  __device__ void run(bool is_writer) const {
+  __device__ void find(bool is_writer) const {
     if (r_.is_single) {
       take_all();
     } else {
-      if (is_writer && threadIdx.x == 0) *r_.status = {0, 0, kMoeNone, kMoeNone};
-      take_ids();
-      __syncthreads();
+      if (is_writer && thread() == 0) *r_.status = {0, 0, kMoeNone, kMoeNone};
       find_experts(is_writer);
-      __syncthreads();
+      sync();
       find_groups();
     }
-    __syncthreads();
+    sync();
+  }
+
+  /// A barrier of those threads.
+  __device__ void sync() const {
+    if (threads_ == 32) {
+      __syncwarp();
+    } else {
+      __syncthreads();
+    }
   }
 
  private:
-  __device__ std::int32_t thread() const { return static_cast<std::int32_t>(threadIdx.x); }
-  __device__ std::int32_t threads() const { return static_cast<std::int32_t>(blockDim.x); }
+  static __device__ std::int32_t thread() { return static_cast<std::int32_t>(threadIdx.x); }
+  static __device__ std::int32_t lane() { return static_cast<std::int32_t>(threadIdx.x % 32); }
 
   __device__ void take_all() const {
     if (thread() < p_.tokens) {
@@ -66,25 +93,6 @@ class MoeDirectRouter {
     s_.group_begin[1] = p_.tokens;
   }
 
-  __device__ void take_ids() const {
-    if (r_.route.logits == nullptr) {
-#pragma unroll 1
-      for (std::int32_t slot = thread(); slot < slots_; slot += threads()) {
-        s_.ids[slot] = r_.given_ids[slot];
-        s_.weights[slot] = r_.given_weights[slot];
-      }
-      return;
-    }
-    const int lane = thread() % 32;
-#pragma unroll 1
-    for (std::int32_t token = thread() / 32; token < p_.tokens; token += threads() / 32) {
-      const RoutedExpert routed = route_token(r_.route, token, lane);
-      if (lane >= p_.topk) continue;
-      s_.ids[token * p_.topk + lane] = routed.id;
-      s_.weights[token * p_.topk + lane] = routed.weight;
-    }
-  }
-
   // As MoeShareParams.
   __device__ std::int32_t own_id(std::int32_t id) const {
     if (r_.all == 0) return id;
@@ -97,11 +105,11 @@ class MoeDirectRouter {
   __device__ void find_experts(bool is_writer) const {
     // Ids of a rank differ where those of the router do, up to -1 and what is no expert.
 #pragma unroll 1
-    for (std::int32_t slot = thread(); slot < slots_; slot += threads())
+    for (std::int32_t slot = thread(); slot < slots_; slot += threads_)
       s_.ids[slot] = own_id(s_.ids[slot]);
-    __syncthreads();
+    sync();
 #pragma unroll 1
-    for (std::int32_t slot = thread(); slot < slots_; slot += threads()) {
+    for (std::int32_t slot = thread(); slot < slots_; slot += threads_) {
       SlotFlaw flaw = SlotFlaw::kNone;
       s_.expert[slot] = expert_of_slot(s_.ids, p_.topk, p_.experts, slot, flaw);
       if (!is_writer) continue;
@@ -113,16 +121,16 @@ class MoeDirectRouter {
 
   __device__ void find_groups() const {
 #pragma unroll 1
-    for (std::int32_t slot = thread(); slot < slots_; slot += threads()) {
+    for (std::int32_t slot = thread(); slot < slots_; slot += threads_) {
       std::int32_t first = 0;
 #pragma unroll 1
       while (s_.expert[first] != s_.expert[slot]) ++first;
       s_.first[slot] = s_.expert[slot] < 0 ? -1 : first;
     }
-    __syncthreads();
+    sync();
     // Every slot of an expert stands behind the pairs of all groups before, and of its own before.
 #pragma unroll 1
-    for (std::int32_t slot = thread(); slot < slots_; slot += threads()) {
+    for (std::int32_t slot = thread(); slot < slots_; slot += threads_) {
       const std::int32_t first = s_.first[slot];
       if (first < 0) continue;
       std::int32_t groups = 0, begin = 0, before = 0;
@@ -171,7 +179,7 @@ class MoeDirectRouter {
   const MoeDirectExperts& p_;
   const MoeDirectRouting& r_;
   MoeDirectGroups& s_;
-  std::int32_t slots_;
+  std::int32_t slots_, threads_;
 };
 
 }  // namespace tilewright::kernels

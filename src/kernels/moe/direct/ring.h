@@ -7,12 +7,13 @@
 #include "ptx/cache_policy.h"
 #include "ptx/fence.h"
 #include "ptx/mbarrier.h"
+#include "ptx/mbarrier_test.h"
 #include "tile/deep_position.h"
 
 namespace tilewright::kernels {
 
-/// What a launch does, one after the other.
-enum DirectPhase { kSingleUp, kRoutedUp, kRoutedDown, kSingleDown, kDirectPhases };
+/// What a launch does, one after the other; those of down side by side, where warps are split.
+enum DirectPhase { kSingleUp, kRoutedUp, kSingleDown, kRoutedDown, kDirectPhases };
 
 __device__ constexpr bool is_down(int phase) {
   return phase == kRoutedDown || phase == kSingleDown;
@@ -33,11 +34,12 @@ struct DirectSpan {
   std::int32_t of_group, group, row, offset, count;  ///< the first unit is `row` of `group`
 
   __device__ static DirectSpan make(const MoeDirectProduct& p, std::int32_t groups, bool is_down) {
-    const auto begin = [&](std::uint64_t all, std::uint32_t cta) {
-      return static_cast<std::int32_t>(all * cta / gridDim.x);
+    const auto all = static_cast<std::uint32_t>(is_down ? p.row_units : p.row_units * groups);
+    const std::uint32_t of_each = all / gridDim.x, more = all - of_each * gridDim.x;
+    const auto begin = [&](std::uint32_t cta) {  // all * cta / gridDim.x
+      return static_cast<std::int32_t>(of_each * cta + more * cta / gridDim.x);
     };
-    const auto all = static_cast<std::uint64_t>(is_down ? p.row_units : p.row_units * groups);
-    const std::int32_t from = begin(all, blockIdx.x), own = begin(all, blockIdx.x + 1) - from;
+    const std::int32_t from = begin(blockIdx.x), own = begin(blockIdx.x + 1) - from;
     if (is_down) return {own, 0, 0, from, own * groups};
     const std::int32_t group = p.row_units == 0 ? 0 : from / p.row_units;
     return {p.row_units, group, from - group * p.row_units, 0, own};
@@ -55,14 +57,15 @@ struct DirectSpan {
 
 /// A warp's part in a phase.
 struct DirectPlace {
-  std::int32_t teams, team, part;
+  std::int32_t team, part;
 
   __device__ explicit DirectPlace(const MoeDirectProduct& p) {
-    const auto warp = static_cast<std::int32_t>(threadIdx.x / 32);
-    const int shift = __ffs(p.k_warps) - 1;  // a power of two
-    teams = kMoeDirectWarps >> shift;
-    team = warp >> shift;
-    part = warp - (team << shift);
+    constexpr std::int32_t kNone = 1 << 30;  // behind all units
+    const std::int32_t warp = static_cast<std::int32_t>(threadIdx.x / 32) - p.first_warp;
+    const int shift = __ffs(p.k_warps) - 1;
+    const std::int32_t own = warp >> shift;
+    team = own >= 0 && own < p.teams ? own : kNone;
+    part = warp - (own << shift);
   }
 };
 
@@ -79,6 +82,7 @@ struct DirectCursor {
   __device__ void advance(const DirectSpan& span, std::int32_t units) {
     index += units;
     row += units;
+#pragma unroll 1
     while (row >= span.of_group) {
       row -= span.of_group;
       ++group;
@@ -90,11 +94,14 @@ struct DirectCursor {
 /// have the same numbers; one asks for copies.
 class DirectRing {
  public:
+  /// `routed`: a barrier whose first phase ends when groups and the spans of all phases are there;
+  /// that of kSingleUp is there when the CTA's threads have met, as they do next.
   __device__ DirectRing(const MoeDirectParams& params, const MoeDirectGroups& groups,
-                        const DirectSpan* spans, std::uint32_t memory)
+                        const DirectSpan* spans, std::uint32_t memory, std::uint32_t routed)
       : p_(params),
         s_(groups),
         spans_(spans),
+        routed_(routed),
         memory_(memory + threadIdx.x / 32 * params.stages * params.stage_bytes),
         barriers_(memory + params.barriers_at + threadIdx.x / 32 * params.stages * 8),
         policy_(ptx::createpolicy_fractional_l2_evict_first()) {
@@ -105,9 +112,20 @@ class DirectRing {
     __syncwarp();
   }
 
-  /// Asks for as much as there is room for, of phases before `end`, whose spans are there.
-  __device__ void fill(int end) {
-    while (in_flight_ < p_.stages && (left_ > 0 || find_unit(end))) load();
+  /// Asks for as much as there is room for, of phases that are known.
+  __device__ void fill() {
+    if (end_ < kDirectPhases && __all_sync(kRouteLanes, ptx::mbarrier_test_wait_parity(routed_, 0)))
+      end_ = kDirectPhases;
+#pragma unroll 1
+    while (in_flight_ < p_.stages && (left_ > 0 || find_unit())) load();
+  }
+  /// The same when all phases are known and one stage is free.
+  __device__ void refill() {
+    if (left_ > 0 || find_unit()) load();
+  }
+  /// Waits until all phases are known.
+  __device__ void wait_routed() const {
+    ptx::mbarrier_wait_parity(routed_, 0);
   }
   /// Where the oldest block is, once it is there.
   __device__ std::uint32_t wait() const {
@@ -122,19 +140,18 @@ class DirectRing {
   }
 
  private:
-  __device__ bool find_unit(int end) {
-    while (phase_ < end) {
+  __device__ bool find_unit() {
+#pragma unroll 1
+    while (phase_ < end_) {
       const MoeDirectProduct& p = product_of(p_, phase_);
       const DirectSpan& span = spans_[phase_];
       if (!has_begun_) {
-        const DirectPlace place(p);
-        at_ = DirectCursor(span, place.team);
-        teams_ = place.teams;
+        at_ = DirectCursor(span, DirectPlace(p).team);
         has_begun_ = true;
       }
       if (at_.index < span.count) {
         aim(p, span.unit(p, at_.group, at_.row));
-        at_.advance(span, teams_);
+        at_.advance(span, p.teams);
         return true;
       }
       ++phase_;
@@ -168,15 +185,14 @@ class DirectRing {
   const MoeDirectParams& p_;
   const MoeDirectGroups& s_;
   const DirectSpan* spans_;
-  std::uint32_t memory_, barriers_;
+  std::uint32_t routed_, memory_, barriers_;
   std::uint64_t policy_;
   tile::DeepPosition read_;
   std::uint32_t load_stage_ = 0, in_flight_ = 0;
   // What is asked for next.
-  int phase_ = 0;
+  int phase_ = 0, end_ = kRoutedUp;
   bool has_begun_ = false;
-  DirectCursor at_;  // the unit behind
-  std::int32_t teams_ = 1;
+  DirectCursor at_;        // the unit behind
   std::int32_t left_ = 0;  // blocks of the unit
   const std::uint8_t* from_ = nullptr;
   std::int64_t step_ = 0;
