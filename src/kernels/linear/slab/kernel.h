@@ -6,6 +6,7 @@
 #include "ptx/address.h"
 #include "ptx/bulk_copy.h"
 #include "ptx/cache_policy.h"
+#include "ptx/cp_async.h"
 #include "ptx/fence.h"
 #include "ptx/grid_dependency.h"
 #include "ptx/load_store.h"
@@ -74,19 +75,22 @@ struct Slab {
 
   // --- Tokens and scales: all threads of the CTA.
 
-  /// Before the wait for the preceding kernel: they belong to the weight.
-  __device__ void load_scales() const {
+  /// Scales, and the norm if there is one: they belong to the weight. Before its bulk copies are
+  /// asked for, or they come behind those.
+  __device__ void ask_for_scales() const {
     if constexpr (kHasScales) {
       const std::int32_t blocks = SlabTile::scale_blocks(p), all = p.teams * p.slots * blocks;
-      auto* to = reinterpret_cast<float*>(slab_shared + p.scales_at);
       for (auto i = static_cast<std::int32_t>(threadIdx.x); i < all;
            i += static_cast<std::int32_t>(blockDim.x)) {
         const std::int32_t here = i / blocks, block = i - here * blocks, unit = unit_of(here);
         if (unit >= p.units) continue;
         const std::int32_t matrix = unit / p.row_tiles;
         const std::int32_t row = (unit - matrix * p.row_tiles) * Bricks * kernels::kBrickRows;
-        to[i] = p.block_scales[(std::int64_t{matrix} * blocks + block) * p.scale_rows +
-                               row / kernels::kFp8BlockRows];
+        ptx::cp_async_ca_shared_global_4(
+            base + p.scales_at + static_cast<std::uint32_t>(i) * 4,
+            p.block_scales + (std::int64_t{matrix} * blocks + block) * p.scale_rows +
+                row / kernels::kFp8BlockRows,
+            4);
       }
     }
   }
@@ -96,13 +100,11 @@ struct Slab {
     return cta * p.teams + of_team + (here - of_team * p.slots) * stride;
   }
 
-  /// Before the wait, too: it is a weight.
-  __device__ void load_norm() const {
+  __device__ void ask_for_norm() const {
     for (auto i = static_cast<std::int32_t>(threadIdx.x); i < p.k / 8;
          i += static_cast<std::int32_t>(blockDim.x))
-      reinterpret_cast<uint4*>(slab_shared + p.norm_at)[i] =
-          reinterpret_cast<const uint4*>(p.norm)[i];
-    __syncthreads();
+      ptx::cp_async_cg_shared_global_16(base + p.norm_at + static_cast<std::uint32_t>(i) * 16,
+                                        p.norm + std::int64_t{i} * 8);
   }
   /// A warp for each token.
   __device__ void normalise_tokens() const {
@@ -334,16 +336,19 @@ struct Slab {
     }
     __syncwarp();
     ptx::griddepcontrol_launch_dependents();
+    ask_for_scales();
+    if (p.input == SlabInput::kNormalised) ask_for_norm();
+    ptx::cp_async_commit_group();
     const std::uint64_t policy = ptx::createpolicy_fractional_l2_evict_first();
     SlabCursor ahead = {first_unit(), part};
     for (std::int32_t i = 0; i < p.stages && ahead.unit < p.units; ++i) {
       if (lane == 0) load(ahead, static_cast<std::uint32_t>(i), policy);
       advance(ahead);
     }
-    load_scales();
-    if (p.input == SlabInput::kNormalised) load_norm();
     ptx::griddepcontrol_wait();  // the preceding kernel wrote x, and may have read y
+    ptx::cp_async_wait_group<0>();
     if (p.input == SlabInput::kNormalised) {
+      __syncthreads();
       normalise_tokens();
     } else if (p.input == SlabInput::kTurnedBack) {
       load_tokens<true>();

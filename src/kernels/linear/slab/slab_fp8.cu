@@ -5,7 +5,7 @@
 // which it fills by bulk copies: no warp that feeds others, no cluster, and two barriers of the CTA
 // in all, before the first product and before the sums of the parts are added.
 //
-//   each warp | weights 0 1 2 (scales) | kernel before ends | tokens | wait, multiply, load next ..
+//   each warp | (scales) weights 0 1 2 | kernel before ends | tokens | wait, multiply, load next ..
 //   CTA       |                                              barrier          barrier | add, store
 //
 // What an operator before would do to the tokens, a norm or the inverse rotation, is done where
