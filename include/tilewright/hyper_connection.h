@@ -42,7 +42,7 @@ struct HyperConnectionProblem {
   bool is_head = false;               ///< the final head: four rows of W, pre alone
   DType result_dtype = DType::kBF16, second_dtype = DType::kBF16;  ///< or kF32
   int iterations = 20;
-  double eps = 1e-6;       ///< > 0: a column of weights may vanish in fp32
+  double eps = 1e-6;       ///< from 1e-36: a column of weights may vanish in fp32
   double norm_eps = 1e-6;  ///< 0 or more
 };
 

@@ -2,34 +2,41 @@
 //
 // Hyper-connections of one or two tokens in one launch: what hyper_connection.cu does in two, and
 // the sum over ranks before it. A cluster of 16 CTAs has the tokens, and a CTA a sixteenth of the
-// columns, so that sums over all columns go through shared memory of the cluster.
+// columns.
 //
-//   8 warps | wait for f, f of ranks | x' to shared memory | 3 rows of fn each | sums -> CTAs |
-//           | gates | y^2 | sums -> CTAs | y, out | (router: its columns of all experts |
-//           | sums -> CTAs | logits)
-//   1 warp  | fn | ............................ squares of x' .............. Sinkhorn of a token |
+//   8 warps | f, f of ranks | x' | products with fn | sums -> CTAs | gates | y, norm, out |
+//           | (router: its columns of all experts | sums -> CTAs | logits)
+//   1 warp  | fn | ................................. router's weights | Sinkhorn |
 //
 // fn does not come from the kernel before: its copy to shared memory, 96 KB a CTA for 4096 columns,
 // is under way when that kernel ends. Products are those of fp32 units: a row of fn is 4 bytes and
-// 2 flops a number, and splitting it for tensor cores takes more instructions than two tokens do.
+// 2 flops a number, and splitting it for tensor cores takes more instructions than two tokens do. A
+// lane has two columns of all streams in registers from the merge to the output; four warps have
+// 256 columns. With one token two warps have the same columns, and half of the sums each.
+//
+// Sums go to all CTAs by st.async: it ends a phase of their barriers when it is there, where a
+// barrier of the cluster would first wait for everything that a CTA has stored. The square of y
+// goes with them: it is the sum over i, j of pre_i pre_j <x'_i, x'_j>, ten products more. Where
+// streams cancel, so that it would be a small difference of large numbers, y is squared and summed
+// in one more exchange.
 //
 // Limit: latency. Bytes of one token of 4096: 1.6 MB of fn, which are there, 64 KB of streams and
-// 16 KB of f. Trips: mix and streams, shared memory of the CTA three times, of the cluster twice.
-#include "formats/packed_weight.h"
+// 16 KB of f. Trips: mix and streams, shared memory of the CTA, that of the cluster.
 #include "kernels/model/column4.h"
 #include "kernels/model/hyper_mix.h"
 #include "kernels/model/hyper_rank_sum.h"
+#include "kernels/model/hyper_router.h"
+#include "kernels/model/hyper_sums.h"
 #include "ptx/address.h"
+#include "ptx/async_store.h"
 #include "ptx/bulk_copy.h"
-#include "ptx/bulk_prefetch.h"
 #include "ptx/cluster.h"
 #include "ptx/fence.h"
 #include "ptx/grid_dependency.h"
-#include "ptx/load_store.h"
 #include "ptx/mbarrier.h"
-#include "ptx/mma_sync.h"
 #include "ptx/prefetch.h"
 #include "ptx/warp_roles.h"
+#include "tile/element.h"
 #include "tile/entry.h"
 
 namespace tilewright::kernels {
@@ -39,47 +46,54 @@ using namespace hyper;
 
 constexpr int kCtas = kHyperConnectCtas, kTokens = kHyperConnectTokens;
 constexpr int kWarps = kHyperConnectColumnWarps;
-constexpr int kRowsOfWarp = kHyperMixRows / kWarps;
-constexpr int kSums = kHyperMixRows + 1;  // dot products, sum of squares
-constexpr int kLaneColumns = 4, kWarpColumns = 32 * kLaneColumns;
-static_assert(kRowsOfWarp * kWarps == kHyperMixRows && kSums - 1 == kHyperSquares);
-static_assert(kTokens == 2 && kTokens <= kCtas, "a CTA for Sinkhorn of each token");
+constexpr int kWarpColumns = 64;  // two of a lane
+constexpr int kQuarters = 4, kGroups = kWarps / kQuarters;
+constexpr int kPassColumns = kQuarters * kWarpColumns;
+constexpr int kPasses = hyper_connect_columns(kHyperMaxHidden) / kPassColumns;
+static_assert(kGroups == 2 && kTokens == kGroups && kTokens <= kCtas);
 
-// A CTA of a projection, with 80 registers for each of 512 threads, fits beside one of these.
-constexpr int kHyperConnectRegisters = 80;
-constexpr int kRouterSlots = (kHyperRouterBricks + kCtas - 1) / kCtas;  // bricks that a CTA adds up
+// On Hopper a CTA of a projection, with 80 registers for each of 512 threads, fits beside one.
+constexpr int kHyperConnectRegisters = kHasRouter ? 80 : 128;
 
 struct Shared {
-  float sums[kTokens][kSums];  // of this CTA
-  float sums_of_ctas[kCtas][kTokens][kSums];
-  float gates[kTokens][kHyperStreams];
-  float squares[kWarps];  // of y
+  float4 parts[kTokens][kQuarters][kSumVectors];  // of this CTA's warps
+  SumsOfCtas sums_of_ctas;
+  LogitsOfCtas logits;
+  float squares[kTokens][kQuarters];  // of y
   float squares_of_ctas[kCtas][kTokens];
-  std::uint64_t has_fn;
+  std::uint64_t has_fn, has_sums, has_squares[kTokens], has_weights, has_logits;
 };
 
-// The warps that have a token, and this warp's place among them: all or half.
-struct TokenWarps {
-  int token, place, count;
+// The token of a warp, its columns, and its halves of the sums.
+struct Part {
+  int token, first_half, end_half, first_column;
+  bool is_first;  // of the two that have the same columns, or the only one
 
-  __device__ TokenWarps(int tokens, int warp) {
-    count = tokens == 1 ? kWarps : kWarps / kTokens;
-    token = warp / count;
-    place = warp % count;
-  }
-  // Of four neighbours that begin at `column` of the CTA.
-  template <class Action>
-  __device__ void each(const Columns& columns, int lane, const Action& action) const {
-    for (int c = place * kWarpColumns + lane * kLaneColumns; c < columns.count;
-         c += count * kWarpColumns)
-      action(c);
+  __device__ Part(int tokens, int warp, int lane) {
+    const int group = warp / kQuarters;
+    token = tokens == 1 ? 0 : group;
+    first_half = tokens == 1 ? group : 0;
+    end_half = tokens == 1 ? group + 1 : 2;
+    first_column = warp % kQuarters * kWarpColumns + 2 * lane;
+    is_first = tokens > 1 || group == 0;
   }
 };
 
-// To the same place in the shared memory of CTA `rank` of the cluster.
-__device__ void push(const float* to, float x, int rank) {
-  ptx::st_shared_cluster_f32(
-      ptx::mapa_shared_cluster(ptx::shared_address(to), static_cast<std::uint32_t>(rank)), x);
+// Two columns of the four streams of a token, in each pass.
+struct StreamColumns {
+  float v[kPasses][kHyperStreams][2];
+};
+
+// Calls action(pass, column of the CTA).
+template <class Action>
+__device__ void each_pass(const Part& of, const Columns& columns, const Action& action) {
+#pragma unroll
+  for (int pass = 0; pass < kPasses; ++pass)
+    if (const int c = of.first_column + pass * kPassColumns; c < columns.count) action(pass, c);
+}
+
+__device__ std::uint32_t at_cta(const void* shared, int cta) {
+  return ptx::mapa_shared_cluster(ptx::shared_address(shared), static_cast<std::uint32_t>(cta));
 }
 
 // Asks for this CTA's columns of all rows of fn. One warp.
@@ -87,11 +101,7 @@ __device__ void load_fn(const HyperMergeParams& p, const Columns& columns, float
                         std::uint32_t barrier, int lane) {
   const int rows = p.rows * kHyperStreams;
   const auto bytes = static_cast<std::uint32_t>(columns.count * 4);
-  if (lane == 0) {
-    ptx::mbarrier_init(barrier, 1);
-    ptx::fence_mbarrier_init_release_cluster();
-    ptx::mbarrier_arrive_expect_tx(barrier, bytes * static_cast<std::uint32_t>(rows));
-  }
+  if (lane == 0) ptx::mbarrier_arrive_expect_tx(barrier, bytes * static_cast<std::uint32_t>(rows));
   __syncwarp();
   for (int row = lane; row < rows; row += 32)
     ptx::cp_async_bulk_shared_global(
@@ -99,278 +109,271 @@ __device__ void load_fn(const HyperMergeParams& p, const Columns& columns, float
         p.fn + static_cast<std::int64_t>(row) * p.hidden + columns.first, bytes, barrier);
 }
 
-__device__ tile::Column4 load_result(const HyperMergeParams& p, std::int64_t token, int column) {
-  tile::Column4 f = tile::load4(p.f, token * p.f_stride + column, p.is_f_f32);
-  if (p.g == nullptr) return f;
-  const tile::Column4 g = tile::load4(p.g, token * p.g_stride + column, p.is_g_f32);
-#pragma unroll
-  for (int i = 0; i < 4; ++i) f.v[i] += g.v[i];
-  return f;
+// By one thread: what is to come is known from the start.
+__device__ void init_barriers(const HyperConnectParams& params, const RouterPart& router, int cta,
+                              Shared& shared) {
+  const auto init = [](const std::uint64_t& barrier) {
+    ptx::mbarrier_init(ptx::shared_address(&barrier), 1);
+  };
+  init(shared.has_fn), init(shared.has_sums), init(shared.has_weights), init(shared.has_logits);
+  for (const std::uint64_t& barrier : shared.has_squares) init(barrier);
+  ptx::fence_mbarrier_init_release_cluster();
+  const auto tokens = static_cast<std::uint32_t>(params.merge.tokens);
+  ptx::mbarrier_arrive_expect_tx(ptx::shared_address(&shared.has_sums),
+                                 kCtas * tokens * kSums * sizeof(float));
+  for (const std::uint64_t& barrier : shared.has_squares)
+    ptx::mbarrier_arrive_expect_tx(ptx::shared_address(&barrier), kCtas * sizeof(float));
+  if (params.router.weights != nullptr)
+    ptx::mbarrier_arrive_expect_tx(ptx::shared_address(&shared.has_logits),
+                                   router.bytes_to_come(cta));
 }
 
-// The new streams of four columns, to global memory and as the next reader finds them to `x`.
-__device__ void merge_columns(const HyperMergeParams& p, int token, int column,
-                              const tile::Column4& f, const float* mix,
-                              tile::Column4 (&x)[kHyperStreams]) {
-  tile::Column4 merged[kHyperStreams];
-#pragma unroll
-  for (int k = 0; k < kHyperStreams; ++k) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) merged[k].v[i] = mix[4 + k] * f.v[i];
-#pragma unroll
-    for (int j = 0; j < kHyperStreams; ++j) {
-      const float comb = mix[8 + 4 * j + k];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) merged[k].v[i] = fmaf(comb, x[j].v[i], merged[k].v[i]);
-    }
-  }
-  auto* const to = static_cast<std::uint16_t*>(p.merged) +
-                   std::int64_t{token} * kHyperStreams * p.hidden + column;
-#pragma unroll
-  for (int k = 0; k < kHyperStreams; ++k) {
-    x[k] = merged[k];
-    tile::store4(to + static_cast<std::int64_t>(k) * p.hidden, x[k]);
-  }
+__device__ float2 load_pair(const void* from, std::int64_t index, bool is_f32) {
+  if (is_f32) return *reinterpret_cast<const float2*>(static_cast<const float*>(from) + index);
+  return tile::Bf16::unpack(
+      *reinterpret_cast<const std::uint32_t*>(static_cast<const std::uint16_t*>(from) + index));
 }
 
-// x' of this warp's token and columns to shared memory.
-__device__ void merge(const HyperConnectParams& params, const Columns& columns,
-                      const TokenWarps& of, float* streams, int cta, int lane) {
+// Words of two columns of the streams.
+__device__ std::uint32_t* stream_words(const void* streams, const HyperMergeParams& p, int token,
+                                       int stream, int column) {
+  const std::int64_t index = (std::int64_t{token} * kHyperStreams + stream) * p.hidden + column;
+  return reinterpret_cast<std::uint32_t*>(
+      const_cast<std::uint16_t*>(static_cast<const std::uint16_t*>(streams) + index));
+}
+
+// x' of a token, as the next reader finds it.
+__device__ void merge(const HyperConnectParams& params, const Columns& columns, const Part& of,
+                      int cta, StreamColumns& x) {
   const HyperMergeParams& p = params.merge;
   const bool has_ranks = params.peers.ranks > 1;
-  if (of.token < p.tokens) {
-    float mix[kHyperMixRows] = {};
-    if (p.f != nullptr) {
+  float mix[kHyperMixRows];  // without pre
+  float f[kPasses][2] = {};
+  if (p.f != nullptr) {
+    const auto* const from = reinterpret_cast<const float4*>(p.mix + of.token * kHyperMixRows);
 #pragma unroll
-      for (int i = 4; i < kHyperMixRows; ++i) mix[i] = p.mix[of.token * kHyperMixRows + i];
+    for (int i = 1; i < kHyperMixRows / 4; ++i) {
+      const float4 four = from[i];
+      mix[4 * i] = four.x, mix[4 * i + 1] = four.y, mix[4 * i + 2] = four.z,
+              mix[4 * i + 3] = four.w;
     }
-    of.each(columns, lane, [&](int c) {
-      const int column = columns.first + c;
-      const auto* const from = static_cast<const std::uint16_t*>(p.streams) +
-                               std::int64_t{of.token} * kHyperStreams * p.hidden + column;
-      tile::Column4 x[kHyperStreams];
+  }
+  std::uint32_t words[kPasses][kHyperStreams];
+  each_pass(of, columns, [&](int pass, int c) {
+    const int column = columns.first + c;
 #pragma unroll
-      for (int j = 0; j < kHyperStreams; ++j)
-        x[j] = tile::load4(from + static_cast<std::int64_t>(j) * p.hidden);
-      if (p.f != nullptr) {
-        tile::Column4 f = load_result(p, of.token, column);
-        if (has_ranks) f = RankSum(params.peers, p.hidden, cta).add_up(of.token, column, f);
-        merge_columns(p, of.token, column, f, mix, x);
+    for (int j = 0; j < kHyperStreams; ++j)
+      words[pass][j] = *stream_words(p.streams, p, of.token, j, column);
+    if (p.f == nullptr) return;
+    const float2 first = load_pair(p.f, of.token * p.f_stride + column, p.is_f_f32);
+    f[pass][0] = first.x, f[pass][1] = first.y;
+    if (p.g == nullptr) return;
+    const float2 second = load_pair(p.g, of.token * p.g_stride + column, p.is_g_f32);
+    f[pass][0] += second.x, f[pass][1] += second.y;
+  });
+  if (has_ranks) {
+    const RankSum sum(params.peers, p.hidden, cta);
+    const auto each_word = [&](const auto& action) {
+#pragma unroll
+      for (int pass = 0; pass < kPasses; ++pass) {
+        const int c = of.first_column + pass * kPassColumns;
+        action(columns.first + c, f[pass], c < columns.count);
       }
-#pragma unroll
-      for (int j = 0; j < kHyperStreams; ++j)
-        tile::store4(streams + (of.token * kHyperStreams + j) * columns.stride + c, x[j]);
+    };
+    if (of.is_first)
+      each_word([&](int column, float(&own)[2], bool is_there) {
+        sum.send(of.token, column, own, is_there);
+      });
+    if (threadIdx.x >= kWarps / 2 * 32)
+      sum.preset(columns, static_cast<int>(threadIdx.x) - kWarps / 2 * 32, kWarps / 2 * 32);
+    each_word([&](int column, float(&own)[2], bool is_there) {
+      sum.add_up(of.token, column, own, is_there);
     });
   }
-  if (has_ranks) RankSum(params.peers, p.hidden, cta).preset(columns);
-}
-
-// Sums over this CTA's columns: this warp's rows of fn, or the squares.
-template <bool IsSquares>
-__device__ void add_up(const HyperMergeParams& p, const Columns& columns, const float* fn,
-                       const float* streams, Shared& shared, int warp, int lane) {
-  constexpr int kRows = IsSquares ? 1 : kRowsOfWarp;
-  const int first = IsSquares ? kHyperSquares : warp * kRowsOfWarp;
-  if (!IsSquares && first >= p.rows) return;
-  float sums[kTokens][kRows] = {};
-  for (int j = 0; j < kHyperStreams; ++j) {
-    for (int c = lane * kLaneColumns; c < columns.count; c += kWarpColumns) {
-      tile::Column4 row[kRows];
-      if constexpr (!IsSquares) {
+  each_pass(of, columns, [&](int pass, int) {
+    float before[kHyperStreams][2];
 #pragma unroll
-        for (int r = 0; r < kRows; ++r)
-          if (first + r < p.rows)
-            row[r] = tile::load4(fn + ((first + r) * kHyperStreams + j) * columns.stride + c);
-          else
-            row[r] = {};
+    for (int j = 0; j < kHyperStreams; ++j) {
+      const float2 pair = tile::Bf16::unpack(words[pass][j]);
+      before[j][0] = pair.x, before[j][1] = pair.y;
+    }
+#pragma unroll
+    for (int k = 0; k < kHyperStreams; ++k) {
+      float* const to = x.v[pass][k];
+      if (p.f == nullptr) {
+        to[0] = before[k][0], to[1] = before[k][1];
+        continue;
       }
 #pragma unroll
-      for (int t = 0; t < kTokens; ++t) {
-        if (t >= p.tokens) break;
-        const tile::Column4 x = tile::load4(streams + (t * kHyperStreams + j) * columns.stride + c);
+      for (int i = 0; i < 2; ++i) {
+        to[i] = mix[4 + k] * f[pass][i];
 #pragma unroll
-        for (int r = 0; r < kRows; ++r)
-          sums[t][r] = tile::dot4(x, IsSquares ? x : row[r], sums[t][r]);
+        for (int j = 0; j < kHyperStreams; ++j)
+          to[i] = fmaf(mix[8 + 4 * j + k], before[j][i], to[i]);
       }
+      const float2 rounded = tile::Bf16::unpack(tile::Bf16::pack(to[0], to[1]));
+      to[0] = rounded.x, to[1] = rounded.y;
     }
-  }
-#pragma unroll
-  for (int t = 0; t < kTokens; ++t) {
-    if (t >= p.tokens) break;
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      const float sum = tile::warp_sum(sums[t][r]);
-      if (lane == 0) shared.sums[t][first + r] = sum;
-    }
-  }
+  });
 }
 
+// By the warps of a token; those with the same columns share the streams.
+__device__ void store_streams(const HyperMergeParams& p, const Columns& columns, const Part& of,
+                              const StreamColumns& x) {
+  if (p.f == nullptr) return;
+  each_pass(of, columns, [&](int pass, int c) {
+#pragma unroll
+    for (int k = 0; k < kHyperStreams; ++k)
+      if (k / 2 >= of.first_half && k / 2 < of.end_half)
+        *stream_words(p.merged, p, of.token, k, columns.first + c) =
+            tile::Bf16::pack(x.v[pass][k][0], x.v[pass][k][1]);
+  });
+}
+
+// This warp's part of a half of the sums.
+template <int Half>
+__device__ void add_up(const HyperMergeParams& p, const Columns& columns, const Part& of,
+                       const float* fn, const StreamColumns& x, int lane, float4* parts) {
+  float sums[kHalfSums] = {};
+  each_pass(of, columns, [&](int pass, int c) {
+#pragma unroll
+    for (int r = 0; r < kHalfRows; ++r) {
+      const int row = Half * kHalfRows + r;
+      if (row >= kHyperHeadRows && p.rows == kHyperHeadRows) break;
+#pragma unroll
+      for (int j = 0; j < kHyperStreams; ++j) {
+        const float2 weights =
+            *reinterpret_cast<const float2*>(fn + (row * kHyperStreams + j) * columns.stride + c);
+        sums[r] = fmaf(weights.x, x.v[pass][j][0], sums[r]);
+        sums[r] = fmaf(weights.y, x.v[pass][j][1], sums[r]);
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < kHalfPairs; ++k) {
+      const auto [i, j] = stream_pair(Half * kHalfPairs + k);
+      const auto &a = x.v[pass][i], &b = x.v[pass][j];
+      float& sum = sums[kHalfRows + k];
+      sum = fmaf(a[0], b[0], sum);
+      sum = fmaf(a[1], b[1], sum);
+    }
+  });
+  auto* const to = reinterpret_cast<float*>(parts) + Half * kHalf;
+  const float last = tile::warp_sum(sums[kHalfSums - 1]);
+  const float sum = spread_sums(sums, lane);
+  if (lane % 2 == 0) to[lane / 2] = sum;
+  if (lane == 1) to[kHalfSums - 1] = last;
+  if (lane == 3) to[kHalfSums] = 0;
+}
+
+// The sums of this CTA to all.
 __device__ void push_sums(Shared& shared, int tokens, int cta) {
-  const int count = tokens * kSums;
-  for (int i = static_cast<int>(threadIdx.x); i < count * kCtas; i += kHyperConnectThreads)
-    push(&shared.sums_of_ctas[cta][0][0] + i % count, (&shared.sums[0][0])[i % count], i / count);
-}
-
-// Sum number `lane` of a token over all columns: CTAs in order.
-__device__ float sum_of_ctas(const Shared& shared, int token, int lane) {
-  float sum = 0;
-  if (lane < kSums) {
+  const int count = tokens * kSumVectors;
+  const auto i = static_cast<int>(threadIdx.x);
+  if (i >= count * kCtas) return;
+  const int token = i % count / kSumVectors, vector = i % kSumVectors;
+  float4 sum = {};
 #pragma unroll
-    for (int c = 0; c < kCtas; ++c) sum += shared.sums_of_ctas[c][token][lane];
+  for (int q = 0; q < kQuarters; ++q) {
+    const float4 part = shared.parts[token][q][vector];
+    sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;
   }
-  return sum;
+  ptx::st_async_shared_cluster_v4_f32(at_cta(&shared.sums_of_ctas[cta][token][vector], i / count),
+                                      sum, at_cta(&shared.has_sums, i / count));
 }
-
-// y of four columns.
-__device__ tile::Column4 weighted(const Shared& shared, const Columns& columns,
-                                  const float* streams, int token, int c) {
-  tile::Column4 y = {};
-#pragma unroll
-  for (int j = 0; j < kHyperStreams; ++j) {
-    const tile::Column4 x = tile::load4(streams + (token * kHyperStreams + j) * columns.stride + c);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) y.v[i] = fmaf(shared.gates[token][j], x.v[i], y.v[i]);
-  }
-  return y;
-}
+static_assert(kTokens * kSumVectors * kCtas <= kHyperConnectThreads);
 
 // The barrier of the warps that do columns.
 __device__ void sync_columns() {
   ptx::bar_sync<1, kWarps * 32>();
 }
 
-// The router's weights for the columns of this CTA: blocks of K, each of all bricks of rows. What
-// it needs of shared memory lies where fn was, which no CTA reads once the cluster has met.
-class RouterPart {
+// Gates, y and its norm, by the warps that do columns.
+class Output {
  public:
-  __device__ RouterPart(const HyperRouter& router, const Columns& columns, float* fn)
-      : router_(router),
-        logits_(reinterpret_cast<LogitsOfCtas*>(fn)),
-        out_(reinterpret_cast<std::uint16_t*>(fn + sizeof(LogitsOfCtas) / sizeof(float))),
-        stride_(columns.stride),
-        blocks_(columns.stride / kBrickK),
-        weights_(router.weights +
-                 std::int64_t{columns.first} / kBrickK * router.bricks * kBytesOfBrick) {}
-
-  __device__ bool is_there() const { return router_.weights != nullptr; }
-  // One warp.
-  __device__ void prefetch(int lane) const {
-    const int bytes = blocks_ * router_.bricks * kBytesOfBrick / 32;
-    ptx::cp_async_bulk_prefetch_L2_global(weights_ + std::int64_t{lane} * bytes,
-                                          static_cast<std::uint32_t>(bytes));
+  __device__ Output(const HyperPreParams& p, const Columns& columns, const Part& of, int lane)
+      : p_(p), columns_(columns), of_(of), lane_(lane), terms_(p, lane) {
+    each_pass(of, columns, [&](int pass, int c) {
+      weights_[pass] = *reinterpret_cast<const std::uint32_t*>(p.weight + columns.first + c);
+    });
   }
 
-  // What it multiplies: columns of a token, as they are stored.
-  __device__ std::uint16_t* out(int token) const { return out_ + token * stride_; }
-
-  // Sums over the columns of this CTA, each brick's to the CTA that adds them up.
-  __device__ void multiply(int tokens, int cta, int warp, int lane) const {
-    const int token = lane / 4;
-    const std::uint32_t from = ptx::shared_address(out(token < tokens ? token : 0)) +
-                               static_cast<std::uint32_t>(lane % 4) * 32;
-    for (int brick = warp; brick < router_.bricks; brick += kWarps) {
-      float sum[4] = {};
-#pragma unroll 2
-      for (int block = 0; block < blocks_; ++block) {
-        std::uint32_t a[4][4], b[4][2] = {};
-        load(a, block, brick, lane);
-        if (token < tokens) read_tokens(b, from + static_cast<std::uint32_t>(block) * 128);
+  __device__ void write(Shared& shared, const StreamColumns& x, const RouterPart& router, int cta,
+                        int quarter) const {
+    const TokenSums sums(shared.sums_of_ctas, of_.token, lane_);
+    const float own = gate(p_, terms_.logit(p_, sums.sum, sums.squares), lane_);
+    float pre[kHyperStreams];
 #pragma unroll
-        for (int j = 0; j < 4; ++j)
-          ptx::mma_sync_aligned_m16n8k16_f32_bf16_bf16_f32(sum, a[j], b[j], sum);
+    for (int j = 0; j < kHyperStreams; ++j) pre[j] = __shfl_sync(~0u, own, j);
+    float y[kPasses][2] = {};
+    each_pass(of_, columns_, [&](int pass, int) {
+#pragma unroll
+      for (int j = 0; j < kHyperStreams; ++j) {
+        y[pass][0] = fmaf(pre[j], x.v[pass][j][0], y[pass][0]);
+        y[pass][1] = fmaf(pre[j], x.v[pass][j][1], y[pass][1]);
       }
-      auto& to = (*logits_)[cta][brick / kCtas];
-      if (lane % 4 == 0) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-          push(&to[lane / 4 + i / 2 * 8][i % kTokens], sum[i], brick % kCtas);
-      }
-      __syncwarp();
-    }
-  }
-
-  // All warps have met since.
-  __device__ void store(int tokens, int cta) const {
-    const int i = static_cast<int>(threadIdx.x), token = i % kTokens,
-              row = i / kTokens % kBrickRows, slot = i / (kTokens * kBrickRows);
-    const int brick = slot * kCtas + cta;
-    if (token >= tokens || slot >= kRouterSlots || brick >= router_.bricks) return;
-    float sum = 0;
-#pragma unroll
-    for (int c = 0; c < kCtas; ++c) sum += (*logits_)[c][slot][row][token];
-    router_.logits[token * router_.logits_stride + brick * kBrickRows + row] = sum * router_.alpha;
+    });
+    float square = sums.square_of(pre, lane_);
+    if (cancels(sums, pre, square)) square = sum_of_squares(shared, y, cta, quarter);
+    const float factor = rsqrtf(square / static_cast<float>(p_.hidden) + p_.norm_eps);
+    if (!of_.is_first) return;
+    each_pass(of_, columns_, [&](int pass, int c) {
+      const float2 weight = tile::Bf16::unpack(weights_[pass]);
+      const std::uint32_t word =
+          tile::Bf16::pack(y[pass][0] * factor * weight.x, y[pass][1] * factor * weight.y);
+      *reinterpret_cast<std::uint32_t*>(p_.out + of_.token * p_.out_stride + columns_.first + c) =
+          word;
+      if (router.is_there()) *reinterpret_cast<std::uint32_t*>(router.out(of_.token) + c) = word;
+    });
   }
 
  private:
-  using LogitsOfCtas = float[kCtas][kRouterSlots][kBrickRows][kTokens];
-  static constexpr int kBytesOfBrick = brick_bytes(WeightFormat::kBf16);
-
-  // A fragments of a brick: group t, word j.
-  __device__ void load(std::uint32_t (&a)[4][4], int block, int brick, int lane) const {
-    const auto* const granules = reinterpret_cast<const uint4*>(
-        weights_ + (std::int64_t{block} * router_.bricks + brick) * kBytesOfBrick);
-    const int at = granule_position(lane / 4, lane % 4);
-#pragma unroll
-    for (int q = 0; q < 4; ++q) {
-      const uint4 pairs = granules[q * kGranules + at];
-      const std::uint32_t words[4] = {pairs.x, pairs.y, pairs.z, pairs.w};
-#pragma unroll
-      for (int j = 0; j < 4; ++j) a[j][q / 2 + q % 2 * 2] = words[j];
-    }
-  }
-  static __device__ void read_tokens(std::uint32_t (&b)[4][2], std::uint32_t from) {
-    const uint4 first = ptx::ld_shared_v4_u32(from), second = ptx::ld_shared_v4_u32(from + 16);
-    b[0][0] = first.x, b[1][0] = first.y, b[2][0] = first.z, b[3][0] = first.w;
-    b[0][1] = second.x, b[1][1] = second.y, b[2][1] = second.z, b[3][1] = second.w;
+  // Whether a square is too small against what it is the sum of. Its terms have errors of about
+  // 2^-22 of that, so what passes is known to 2^-16.
+  __device__ bool cancels(const TokenSums& sums, const float (&pre)[kHyperStreams],
+                          float square) const {
+    constexpr float kLeast = 0x1p-6f;
+    const float largest = fmaxf(fmaxf(pre[0], pre[1]), fmaxf(pre[2], pre[3]));
+    return !(square >= kLeast * largest * largest * sums.squares);
   }
 
-  const HyperRouter& router_;
-  LogitsOfCtas* logits_;
-  std::uint16_t* out_;
-  int stride_, blocks_;
-  const std::uint8_t* weights_;
-};
-
-// Gates, y and its norm, by the warps that do columns.
-__device__ void write_output(const HyperPreParams& p, const Columns& columns, const TokenWarps& of,
-                             const float* streams, Shared& shared, const RouterPart& router,
-                             int cta, int warp, int lane) {
-  if (warp < p.tokens) {
-    const float own = gate(p, mix_logit(p, sum_of_ctas(shared, warp, lane), lane), lane);
-    if (lane < kHyperStreams) shared.gates[warp][lane] = own;
-  }
-  sync_columns();
-  float squares = 0;
-  if (of.token < p.tokens)
-    of.each(columns, lane, [&](int c) {
-      const tile::Column4 y = weighted(shared, columns, streams, of.token, c);
-      squares = tile::dot4(y, y, squares);
-    });
-  squares = tile::warp_sum(squares);
-  if (lane == 0) shared.squares[warp] = squares;
-  sync_columns();
-  if (const auto i = static_cast<int>(threadIdx.x); i < p.tokens * kCtas) {
-    const int token = i / kCtas;
+  // All CTAs come here for a token, or none.
+  __device__ float sum_of_squares(Shared& shared, const float (&y)[kPasses][2], int cta,
+                                  int quarter) const {
     float sum = 0;
-    for (int w = 0; w < of.count; ++w) sum += shared.squares[token * of.count + w];
-    push(&shared.squares_of_ctas[cta][token], sum, i % kCtas);
+    each_pass(of_, columns_, [&](int pass, int) {
+      sum = fmaf(y[pass][0], y[pass][0], sum);
+      sum = fmaf(y[pass][1], y[pass][1], sum);
+    });
+    sum = tile::warp_sum(sum);
+    if (lane_ == 0 && of_.is_first) shared.squares[of_.token][quarter] = sum;
+    if (of_.end_half - of_.first_half == 1)
+      sync_columns();
+    else if (of_.token == 0)
+      ptx::bar_sync<2, kQuarters * 32>();
+    else
+      ptx::bar_sync<3, kQuarters * 32>();
+    const std::uint64_t& has_squares = shared.has_squares[of_.token];
+    if (of_.is_first && quarter == 0 && lane_ < kCtas) {
+      float of_cta = 0;
+#pragma unroll
+      for (int q = 0; q < kQuarters; ++q) of_cta += shared.squares[of_.token][q];
+      ptx::st_async_shared_cluster_f32(at_cta(&shared.squares_of_ctas[cta][of_.token], lane_),
+                                       of_cta, at_cta(&has_squares, lane_));
+    }
+    ptx::mbarrier_wait_parity(ptx::shared_address(&has_squares), 0);
+    float total = 0;
+#pragma unroll
+    for (int c = 0; c < kCtas; ++c) total += shared.squares_of_ctas[c][of_.token];
+    return total;
   }
-  ptx::cluster_sync();
-  if (of.token >= p.tokens) return;
-  float total = 0;
-#pragma unroll
-  for (int c = 0; c < kCtas; ++c) total += shared.squares_of_ctas[c][of.token];
-  const float factor = rsqrtf(total / static_cast<float>(p.hidden) + p.norm_eps);
-  of.each(columns, lane, [&](int c) {
-    const tile::Column4 y = weighted(shared, columns, streams, of.token, c);
-    const tile::Column4 weight = tile::load4(p.weight + columns.first + c);
-    tile::Column4 out;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) out.v[i] = y.v[i] * factor * weight.v[i];
-    tile::store4(p.out + of.token * p.out_stride + columns.first + c, out);
-    if (router.is_there()) tile::store4(router.out(of.token) + c, out);
-  });
-}
+
+  const HyperPreParams& p_;
+  const Columns& columns_;
+  const Part& of_;
+  int lane_;
+  MixTerms terms_;
+  std::uint32_t weights_[kPasses];
+};
 
 // Lines that are read late, and that no kernel before writes.
 __device__ void prefetch_weights(const HyperPreParams& p, const Columns& columns, int lane) {
@@ -381,56 +384,80 @@ __device__ void prefetch_weights(const HyperPreParams& p, const Columns& columns
   if (lane == 1) ptx::prefetch_global_L2(p.scale);
 }
 
+// Everything of a call by one of the warps that do columns, once the kernel before has ended.
+__device__ void do_columns(const HyperConnectParams& params, const Columns& columns, const Part& of,
+                           const RouterPart& router, const float* fn, int cta, int warp, int lane,
+                           Shared& shared) {
+  const HyperMergeParams& p = params.merge;
+  StreamColumns x = {};
+  merge(params, columns, of, cta, x);
+  ptx::mbarrier_wait_parity(ptx::shared_address(&shared.has_fn), 0);
+  const int quarter = warp % kQuarters;
+  float4* const parts = shared.parts[of.token][quarter];
+  if (of.first_half == 0) add_up<0>(p, columns, of, fn, x, lane, parts);
+  if (of.end_half == 2) add_up<1>(p, columns, of, fn, x, lane, parts);
+  __syncthreads();
+  push_sums(shared, p.tokens, cta);
+  store_streams(p, columns, of, x);
+  const Output output(params.pre, columns, of, lane);  // reads while sums travel
+  if (params.peers.ranks > 1 && threadIdx.x == 0) RankSum(params.peers, p.hidden, cta).keep_next();
+  RouterPart::Granules ahead = {};
+  if (router.is_there() && warp < params.router.bricks) ahead = router.ahead(warp, lane);
+  ptx::mbarrier_wait_parity(ptx::shared_address(&shared.has_sums), 0);
+  output.write(shared, x, router, cta, quarter);
+  if (!router.is_there()) return;
+  sync_columns();
+  const std::uint32_t has_logits = ptx::shared_address(&shared.has_logits);
+  router.multiply(p.tokens, cta, warp, lane, ahead, ptx::shared_address(&shared.has_weights),
+                  has_logits);
+  ptx::mbarrier_wait_parity(has_logits, 0);
+  router.store(p.tokens, cta);
+}
+
+// The same of the other warp.
+__device__ void do_mix(const HyperConnectParams& params, const RouterPart& router, int cta,
+                       int lane, Shared& shared) {
+  const HyperPreParams& p = params.pre;
+  const MixTerms terms(p, lane);
+  __syncthreads();
+  push_sums(shared, p.tokens, cta);
+  if (router.is_there()) router.copy(ptx::shared_address(&shared.has_weights), lane);
+  ptx::mbarrier_wait_parity(ptx::shared_address(&shared.has_sums), 0);
+  // The mix of before, which may be the same memory, has been read by all.
+  if (cta < p.tokens) {
+    const TokenSums sums(shared.sums_of_ctas, cta, lane);
+    store_mix(p, cta, terms.logit(p, sums.sum, sums.squares), lane);
+  }
+}
+
 __device__ void connect(const HyperConnectParams& params) {
-  extern __shared__ __align__(16) float dynamic[];
+  extern __shared__ __align__(128) float dynamic[];
   __shared__ Shared shared;
   const HyperMergeParams& p = params.merge;
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int warp = ptx::uniform(static_cast<int>(threadIdx.x / 32));
   const int cta = static_cast<int>(ptx::cluster_ctarank());
   const Columns columns(p.hidden, cta);
-  const TokenWarps of(p.tokens, warp);
   float* const fn = dynamic;
-  float* const streams = dynamic + kHyperMixRows * kHyperStreams * columns.stride;
-  const std::uint32_t has_fn = ptx::shared_address(&shared.has_fn);
-  ptx::barrier_cluster_arrive_aligned();  // before anybody pushes
-  ptx::griddepcontrol_launch_dependents();
-  if (warp == kWarps) load_fn(p, columns, fn, has_fn, lane);
-  if (warp == 0) prefetch_weights(params.pre, columns, lane);
-  if (const RouterPart router(params.router, columns, fn); warp == 1 && router.is_there())
-    router.prefetch(lane);
-  ptx::griddepcontrol_wait();
-
-  if (warp < kWarps) merge(params, columns, of, streams, cta, lane);
-  __syncthreads();
-  if (params.peers.ranks > 1 && threadIdx.x == 0) RankSum(params.peers, p.hidden, cta).keep_next();
+  auto* const out =
+      reinterpret_cast<std::uint16_t*>(fn + kHyperMixRows * kHyperStreams * columns.stride);
+  const RouterPart router(params.router, columns, fn, out, shared.logits);
   if (warp == kWarps) {
-    add_up<true>(p, columns, fn, streams, shared, warp, lane);
-  } else {
-    ptx::mbarrier_wait_parity(has_fn, 0);
-    add_up<false>(p, columns, fn, streams, shared, warp, lane);
+    if (lane == 0) init_barriers(params, router, cta, shared);
+    __syncwarp();
+    load_fn(p, columns, fn, ptx::shared_address(&shared.has_fn), lane);
+    if (router.is_there()) router.prefetch(lane);
   }
-  __syncthreads();
-  ptx::barrier_cluster_wait_aligned();
-  push_sums(shared, p.tokens, cta);
-  ptx::cluster_sync();
-
-  const RouterPart router(params.router, columns, fn);
-  if (warp < kWarps) {
-    write_output(params.pre, columns, of, streams, shared, router, cta, warp, lane);
-    if (!router.is_there()) return;
-    sync_columns();
-    router.multiply(p.tokens, cta, warp, lane);
-    ptx::cluster_sync();
-    router.store(p.tokens, cta);
-    return;
+  ptx::griddepcontrol_launch_dependents();
+  ptx::cluster_sync();  // before anybody pushes
+  if (warp == kWarps) {
+    ptx::griddepcontrol_wait();
+    return do_mix(params, router, cta, lane, shared);
   }
-  // The mix of before, which may be the same memory, has been read by all.
-  ptx::barrier_cluster_arrive_aligned();
-  if (cta < p.tokens)
-    store_mix(params.pre, cta, mix_logit(params.pre, sum_of_ctas(shared, cta, lane), lane), lane);
-  ptx::barrier_cluster_wait_aligned();
-  if (router.is_there()) ptx::cluster_sync();
+  const Part of(p.tokens, warp, lane);
+  if (warp == 0) prefetch_weights(params.pre, columns, lane);
+  ptx::griddepcontrol_wait();
+  do_columns(params, columns, of, router, fn, cta, warp, lane, shared);
 }
 
 }  // namespace

@@ -17,9 +17,8 @@
 //          | terms of fn, 36 mma | sums of warps in shared memory | next tokens, same fn |
 //
 // `pre` adds the sums of the slices in order: every run gives the same bits, and so does a token
-// whatever tokens are beside it. A warp of its own does Sinkhorn, with all 16 numbers in the
-// registers of every lane: no exchange stands between two of its 40 sums. The other eight hold the
-// streams in registers before the mix is there.
+// whatever tokens are beside it. A warp of its own does Sinkhorn, with a row and a column
+// in each lane. The other eight hold the streams in registers before the mix is there.
 //
 // Limit: HBM for many tokens. A token of hidden size H reads and writes 8 H bytes each (bf16), and
 // reads 2 H to 4 H of f: 7168: 129 KB, 30 ns at 4.3 TB/s. Few tokens: latency and the 384 H bytes

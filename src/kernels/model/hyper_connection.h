@@ -101,11 +101,15 @@ inline constexpr int kHyperConnectThreads = 288;  ///< eight warps for columns, 
 constexpr int hyper_connect_columns(std::int64_t hidden) {
   return static_cast<int>((hidden + 4 * kHyperConnectCtas - 1) / (4 * kHyperConnectCtas)) * 4;
 }
-/// fn, and the streams of the tokens, both in fp32. For one token of 4096 a projection's CTA fits
-/// beside it.
+/// Of all rows of fn, `columns` of them.
+constexpr std::uint32_t hyper_connect_fn_bytes(int columns) {
+  return static_cast<std::uint32_t>(4 * kHyperMixRows * kHyperStreams * columns);
+}
+/// fn in fp32, and what a router multiplies in bf16. For hidden sizes to 4096 a projection's CTA
+/// fits beside it.
 constexpr std::uint32_t hyper_connect_shared_bytes(std::int64_t tokens, std::int64_t hidden) {
-  return static_cast<std::uint32_t>(4 * (kHyperMixRows + tokens) * kHyperStreams *
-                                    hyper_connect_columns(hidden));
+  const int columns = hyper_connect_columns(hidden);
+  return hyper_connect_fn_bytes(columns) + static_cast<std::uint32_t>(2 * tokens * columns);
 }
 /// Entry hyper_connect: grid (kHyperConnectCtas), one cluster.
 

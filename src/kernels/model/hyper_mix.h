@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/model/hyper_connection.h"
+#include "ptx/reciprocal.h"
 
 #include <cstdint>
 
@@ -13,47 +14,68 @@ __device__ inline float sigmoid(float x) {
   return 1.0f / (1.0f + expf(-x));
 }
 
-using Square = float[kHyperStreams][kHyperStreams];
+// Factors of rows or columns that make all of them sum up to 1, but for eps: number i in the lanes
+// i mod 4. An entry is u_i K_ij v_j. A new u_i is 1 / (sum over j of K_ij v_j + eps / u_i): the
+// same as dividing entries by the sums of their rows + eps, but with one reciprocal in every lane.
+// Four of them in a row, in every lane the same, would be half of the time of an iteration.
+struct Factors {
+  float entries[kHyperStreams];  // entry m: of the number that is this one's exclusive-or with m
+  float factor = 1, inverse = 1;
 
-// Rows (or columns) of c divided by their sums + eps.
-template <bool IsColumns>
-__device__ inline void divide_by_sums(Square& c, float eps) {
-#pragma unroll
-  for (int i = 0; i < kHyperStreams; ++i) {
-    const auto entry = [&](int j) -> float& { return IsColumns ? c[j][i] : c[i][j]; };
-    const float factor = __fdividef(1.0f, (entry(0) + entry(1)) + (entry(2) + entry(3)) + eps);
-#pragma unroll
-    for (int j = 0; j < kHyperStreams; ++j) entry(j) *= factor;
+  __device__ void fit(const Factors& other, float eps) {
+    const auto product = [&](int m, float sum) {
+      return fmaf(entries[m], m == 0 ? other.factor : __shfl_xor_sync(~0u, other.factor, m), sum);
+    };
+    inverse = product(1, product(0, eps * inverse)) + product(3, product(2, 0.0f));
+    factor = ptx::rcp_approx_ftz_f32(inverse);
   }
-}
+};
 
-__device__ inline void sinkhorn(Square& c, int iterations, float eps) {
+// Logit (i, j) in lane 8 + 4 i + j, which gets that entry.
+__device__ inline float sinkhorn(float logit, int iterations, float eps, int lane) {
+  float largest = fmaxf(logit, __shfl_xor_sync(~0u, logit, 1));
+  largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
+  float entry = expf(logit - largest);
+  float sum = entry + __shfl_xor_sync(~0u, entry, 1);
+  sum += __shfl_xor_sync(~0u, sum, 2);
+  entry = fmaf(entry, ptx::rcp_approx_ftz_f32(sum), eps);
+  constexpr int kFirst = 2 * kHyperStreams;
+  Factors rows, columns;
 #pragma unroll
-  for (int j = 0; j < kHyperStreams; ++j) {
-    float(&row)[kHyperStreams] = c[j];
-    const float largest = fmaxf(fmaxf(row[0], row[1]), fmaxf(row[2], row[3]));
-#pragma unroll
-    for (float& x : row) x = expf(x - largest);
+  for (int m = 0; m < kHyperStreams; ++m) {
+    const int own = lane % kHyperStreams, other = own ^ m;
+    rows.entries[m] = __shfl_sync(~0u, entry, kFirst + kHyperStreams * own + other);
+    columns.entries[m] = __shfl_sync(~0u, entry, kFirst + kHyperStreams * other + own);
   }
-  divide_by_sums<false>(c, 0);
-#pragma unroll
-  for (int i = 0; i < kHyperStreams * kHyperStreams; ++i) c[i / 4][i % 4] += eps;
-  divide_by_sums<true>(c, eps);
+  columns.fit(rows, eps);
   for (int i = 1; i < iterations; ++i) {
-    divide_by_sums<false>(c, eps);
-    divide_by_sums<true>(c, eps);
+    rows.fit(columns, eps);
+    columns.fit(rows, eps);
   }
+  return entry * __shfl_sync(~0u, rows.factor, lane / kHyperStreams - 2) * columns.factor;
 }
+
+// What makes a logit of a dot product: of number i of the mix in lane i.
+struct MixTerms {
+  float base, scale;
+
+  __device__ MixTerms(const HyperPreParams& p, int lane) {
+    const int rows = p.is_head ? kHyperHeadRows : kHyperMixRows;
+    base = lane < rows ? p.base[lane] : 0.0f;
+    scale = lane < rows ? p.scale[lane < 4 ? 0 : lane < 8 ? 1 : 2] : 0.0f;
+  }
+  __device__ float logit(const HyperPreParams& p, float sum, float squares) const {
+    const float m =
+        sum * rsqrtf(squares / static_cast<float>(kHyperStreams * p.hidden) + p.norm_eps);
+    return fmaf(m, scale, base);
+  }
+};
 
 // Logit i of the mix in lane i, from dot product i in lane i and the sum of squares in the lane
 // kHyperSquares.
 __device__ inline float mix_logit(const HyperPreParams& p, float sum, int lane) {
   const float squares = __shfl_sync(~0u, sum, kHyperSquares);
-  const float m = sum * rsqrtf(squares / static_cast<float>(kHyperStreams * p.hidden) + p.norm_eps);
-  const int rows = p.is_head ? kHyperHeadRows : kHyperMixRows;
-  const float base = lane < rows ? p.base[lane] : 0.0f;
-  const float scale = lane < rows ? p.scale[lane < 4 ? 0 : lane < 8 ? 1 : 2] : 0.0f;
-  return fmaf(m, scale, base);
+  return MixTerms(p, lane).logit(p, sum, squares);
 }
 
 // pre in lanes 0 to 3, post in 4 to 7.
@@ -61,20 +83,14 @@ __device__ inline float gate(const HyperPreParams& p, float logit, int lane) {
   return sigmoid(logit) * (lane < 4 ? 1.0f : 2.0f) + (lane < 4 ? p.eps : 0.0f);
 }
 
-// By one warp, every lane with all of comb.
+// By one warp.
 __device__ inline void store_mix(const HyperPreParams& p, std::int64_t token, float logit,
                                  int lane) {
   const int rows = p.is_head ? kHyperHeadRows : kHyperMixRows;
   float value = gate(p, logit, lane);
   if (!p.is_head) {
-    Square comb;
-#pragma unroll
-    for (int i = 0; i < kHyperStreams * kHyperStreams; ++i)
-      comb[i / 4][i % 4] = __shfl_sync(~0u, logit, 8 + i);
-    sinkhorn(comb, p.iterations, p.eps);
-#pragma unroll
-    for (int i = 0; i < kHyperStreams * kHyperStreams; ++i)
-      if (lane == 8 + i) value = comb[i / 4][i % 4];
+    const float comb = sinkhorn(logit, p.iterations, p.eps, lane);
+    if (lane >= 2 * kHyperStreams) value = comb;
   }
   if (lane < rows) p.mix[token * rows + lane] = value;
 }

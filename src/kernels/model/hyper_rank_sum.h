@@ -2,9 +2,7 @@
 #pragma once
 
 #include "kernels/exchange/peer_word.h"
-#include "kernels/model/column4.h"
 #include "kernels/model/hyper_connection.h"
-#include "ptx/load_store.h"
 
 #include <cstdint>
 
@@ -22,45 +20,57 @@ struct Columns {
   }
 };
 
-// This rank's f + g goes to the others, and theirs are added to it in the order of the ranks.
+// This rank's f + g goes to the others, and theirs are added to it in the order of the ranks. A
+// lane has two neighbours of a row, and two lanes a word of 16 bytes, which one of them sends and
+// waits for. All lanes of a warp together; those without columns have is_there false.
 class RankSum {
  public:
+  // Reads the turn of this CTA: where the latency of that counts, make one early.
   __device__ RankSum(const HyperPeers& peers, int hidden, int cta)
       : peers_(peers),
-        words_of_token_(hidden / 4),
-        own_(static_cast<uint4*>(peers.memory[peers.rank])),
-        kept_(reinterpret_cast<std::uint32_t*>(own_ + hyper_peer_words(peers.ranks, hidden)) + cta),
+        hidden_(hidden),
+        own_(static_cast<float*>(peers.memory[peers.rank])),
+        kept_(reinterpret_cast<std::uint32_t*>(own_ + 4 * hyper_peer_words(peers.ranks, hidden)) +
+              cta),
         turn_(*kept_) {}
 
   // Once all threads of the CTA have one of these.
   __device__ void keep_next() const { *kept_ = static_cast<std::uint32_t>(turn_.next); }
 
-  __device__ tile::Column4 add_up(int token, int column, const tile::Column4& f) const {
-    const uint4 mine = peer::sendable({__float_as_uint(f.v[0]), __float_as_uint(f.v[1]),
-                                       __float_as_uint(f.v[2]), __float_as_uint(f.v[3])});
+  __device__ void send(int token, int column, const float (&f)[2], bool is_there) const {
+    const uint4 mine = word_of_lanes(f);
+    if (!is_there || !has_word()) return;
     for (int r = 0; r < peers_.ranks; ++r)
       if (r != peers_.rank)
         ptx::st_relaxed_sys_v4_u32(
-            static_cast<uint4*>(peers_.memory[r]) + place(turn_.buffer, peers_.rank, token, column),
+            static_cast<float*>(peers_.memory[r]) + place(turn_.buffer, peers_.rank, token, column),
             mine);
-    tile::Column4 sum = {};
-    for (int r = 0; r < peers_.ranks; ++r) {
-      const uint4 word =
-          r == peers_.rank
-              ? mine
-              : peer::wait_for(own_ + place(turn_.buffer, r, token, column), peers_.given_up);
-      const float numbers[4] = {__uint_as_float(word.x), __uint_as_float(word.y),
-                                __uint_as_float(word.z), __uint_as_float(word.w)};
-#pragma unroll
-      for (int i = 0; i < 4; ++i) sum.v[i] = r == 0 ? numbers[i] : sum.v[i] + numbers[i];
-    }
-    return sum;
   }
 
-  // Where others have written in the call before, also for tokens that this call does not have.
-  __device__ void preset(const Columns& columns) const {
+  // f becomes the sum, once the others have sent theirs.
+  __device__ void add_up(int token, int column, float (&f)[2], bool is_there) const {
+    const uint4 mine = word_of_lanes(f);
+    for (int r = 0; r < peers_.ranks; ++r) {
+      uint4 word = mine;
+      if (r != peers_.rank && is_there && has_word())
+        word = peer::wait_for(
+            reinterpret_cast<const uint4*>(own_ + place(turn_.buffer, r, token, column)),
+            peers_.given_up);
+      __syncwarp();
+      const std::uint32_t upper[2] = {__shfl_xor_sync(~0u, word.z, 1),
+                                      __shfl_xor_sync(~0u, word.w, 1)};
+      const float numbers[2] = {__uint_as_float(has_word() ? word.x : upper[0]),
+                                __uint_as_float(has_word() ? word.y : upper[1])};
+      f[0] = r == 0 ? numbers[0] : f[0] + numbers[0];
+      f[1] = r == 0 ? numbers[1] : f[1] + numbers[1];
+    }
+  }
+
+  // Where others have written in the call before, also for tokens that this call does not have:
+  // by `threads` threads, of which this is number `thread`.
+  __device__ void preset(const Columns& columns, int thread, int threads) const {
     const int words = columns.count / 4 * kHyperConnectTokens;
-    for (int i = static_cast<int>(threadIdx.x); i < words; i += kHyperConnectColumnWarps * 32)
+    for (int i = thread; i < words; i += threads)
       for (int r = 0; r < peers_.ranks; ++r)
         if (r != peers_.rank)
           ptx::st_relaxed_sys_v4_u32(own_ + place(turn_.last, r, i % kHyperConnectTokens,
@@ -69,14 +79,20 @@ class RankSum {
   }
 
  private:
+  static __device__ bool has_word() { return threadIdx.x % 2 == 0; }
+  // Four numbers of this lane and the next, in the first of the two.
+  static __device__ uint4 word_of_lanes(const float (&f)[2]) {
+    const std::uint32_t x = __float_as_uint(f[0]), y = __float_as_uint(f[1]);
+    const std::uint32_t z = __shfl_xor_sync(~0u, x, 1), w = __shfl_xor_sync(~0u, y, 1);
+    return peer::sendable(has_word() ? uint4{x, y, z, w} : uint4{z, w, x, y});
+  }
   __device__ int place(int buffer, int from, int token, int column) const {
-    return ((buffer * peers_.ranks + from) * kHyperConnectTokens + token) * words_of_token_ +
-           column / 4;
+    return ((buffer * peers_.ranks + from) * kHyperConnectTokens + token) * hidden_ + column;
   }
 
   const HyperPeers& peers_;
-  int words_of_token_;
-  uint4* own_;
+  int hidden_;
+  float* own_;
   std::uint32_t* kept_;
   peer::Turn turn_;
 };

@@ -35,9 +35,11 @@ void check(const HyperConnectionProblem& p) {
   checks.expect(p.has_merge || !p.has_second, "has_second", p.has_second,
                 "false without has_merge; a single result is `result`");
   checks.range("iterations", p.iterations, 1);
-  // A column of weights may vanish in fp32: without eps it would be divided by 0.
-  checks.expect(p.eps > 0 && ops::is_normal_float(p.eps), "eps", p.eps,
-                "a normal number of fp32 > 0");
+  // A column of weights may vanish in fp32: without eps it would be divided by 0, and below it by
+  // numbers that the reciprocal takes for 0.
+  constexpr double kLeastEps = 1e-36;
+  checks.expect(p.eps >= kLeastEps && ops::is_normal_float(p.eps), "eps", p.eps,
+                "a number of fp32 from {:g}", kLeastEps);
   checks.eps("norm_eps", p.norm_eps);
   checks.finish();
 }
@@ -101,7 +103,7 @@ std::size_t workspace_bytes_of(const HyperConnectionProblem& p) {
 void check(const HyperConnectionProblem& p, const HyperConnectionArguments& a) {
   kChecks.address("streams", a.streams, ops::kRowAlignment);
   kChecks.address_if(p.has_merge, "merged", a.merged, ops::kRowAlignment);
-  kChecks.address_if(p.has_merge, "mix_before", a.mix_before, ops::kWordAlignment);
+  kChecks.address_if(p.has_merge, "mix_before", a.mix_before, ops::kRowAlignment);
   kChecks.address_if(p.has_merge, "result", a.result, ops::kRowAlignment);
   kChecks.address_if(p.has_second, "second_result", a.second_result, ops::kRowAlignment);
   kChecks.address_if(p.has_mix, "mix_weight", a.mix_weight, ops::kRowAlignment);
