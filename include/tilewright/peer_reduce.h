@@ -1,5 +1,5 @@
-// A sum over ranks that write into each other's memory: for messages so small that the way there
-// and back is what they cost.
+// Ranks that write into each other's memory: sums for messages so small that the way there and back
+// is what they cost, and rows of each to all of them, and parts of sums back.
 #pragma once
 
 #include "tilewright/buffer.h"
@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace tilewright {
 
@@ -82,5 +83,79 @@ class PeerReduce {
 
 /// The plan alone. Errors as PeerReduce's constructor.
 PeerReducePlan plan_peer_reduce(const Device& device, const PeerReduceProblem& problem);
+
+enum class PeerRowsKind {
+  /// out = in_0, in_1, ... one behind the other, the same on all ranks. Bits stay, except of 4
+  /// bytes of ones, which become another NaN
+  kGather,
+  /// out = the part of this rank of in_0 + in_1 + ..., in fp32 from left to right, rounded once
+  /// where bf16. Each in is as long as the parts of all ranks together
+  kScatter,
+};
+/// "gather", "scatter"
+const char* to_string(PeerRowsKind kind) noexcept;
+
+/// Calls     as those of PeerReduce: all ranks make the same calls in the same order, with the same
+///           memory
+struct PeerRowsProblem {
+  static constexpr int kMostRanks = PeerReduceProblem::kMostRanks;
+  static constexpr std::int64_t kMostBytes = 4 << 20;  ///< of the rows of one rank
+
+  PeerRowsKind kind = PeerRowsKind::kGather;
+  /// Elements of the rows of each rank, 2 to kMostRanks of them; multiples of 16 bytes.
+  std::vector<std::int64_t> counts = {};
+  DType dtype = DType::kF32;  ///< or kBF16
+  /// Bytes of the rows of one rank that the memory was made for, to kMostBytes.
+  std::int64_t most_bytes = 0;
+};
+
+/// bytes: what a rank reads, sends, and gets, of the one with the most rows.
+struct PeerRowsPlan : Plan {
+  PeerRowsProblem problem;
+};
+
+/// Device addresses, and the stream to work on.
+struct PeerRowsArguments {
+  int rank = 0;  ///< of parts[0]
+  /// One on a GPU. Several: one launch plays as many ranks in one device's memory, for tests. `out`
+  /// is not `in`.
+  std::array<PeerReducePart, PeerRowsProblem::kMostRanks> parts = {};
+  int num_parts = 1;
+  /// Of every rank, as this device reaches it: PeerRows::memory() and what others have.
+  std::array<void*, PeerRowsProblem::kMostRanks> memory = {};
+  /// As that of PeerReduceArguments.
+  const std::uint32_t* given_up = nullptr;
+  void* stream = nullptr;  ///< CUstream; null: the default stream
+};
+
+/// A plan with its kernel loaded on a device.
+///
+/// Thread   as PeerReduce
+class PeerRows {
+ public:
+  /// Errors   InvalidArgument with all that is wrong; Unsupported without a kernel for the device;
+  ///          DeviceError
+  PeerRows(const Device& device, const PeerRowsProblem& problem);
+  ~PeerRows();
+  PeerRows(PeerRows&&) noexcept;
+  PeerRows& operator=(PeerRows&&) noexcept;
+
+  const PeerRowsPlan& plan() const noexcept;
+  /// Enqueues one kernel.
+  /// Errors   InvalidArgument for addresses that are null or not multiples of 16, and ranks that
+  ///          are none; DeviceError
+  void run(const PeerRowsArguments& arguments) const;
+
+  /// The memory that a rank gives to all calls of these ranks, preset. Whole pages of 2 MiB, which
+  /// other processes can map.
+  static Buffer memory(const Device& device, int ranks, std::int64_t most_bytes);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The plan alone. Errors as PeerRows's constructor.
+PeerRowsPlan plan_peer_rows(const Device& device, const PeerRowsProblem& problem);
 
 }  // namespace tilewright

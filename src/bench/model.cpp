@@ -70,6 +70,10 @@ bool divides_heads(const model::Share& share) {
   return share.world > 1 && share.scheme == model::Scheme::kTensorParallel;
 }
 
+bool divides_experts(const model::Share& share) {
+  return share.world > 1 && share.scheme == model::Scheme::kExpertParallel;
+}
+
 model::StepShape shape_of(const model::Weights& weights, const model::RunnerOptions& options) {
   return {
       .config = weights.config(),
@@ -146,12 +150,13 @@ class ModelSweeper {
         sum_(divides_heads(weights.share())
                  ? comm::make_rank_sum(device, comm, weights.config().hidden)
                  : nullptr),
-        ranks_{comm.get(), weights.share(), sum_.get()},
+        rows_(divides_experts(weights.share()) ? comm::make_rank_rows(device, comm) : nullptr),
+        ranks_{comm.get(), weights.share(), sum_.get(), rows_.get()},
         config_(rank_config(weights.share(), weights.config())),
         shape_(shape_of(weights, sweep.options)),
         arrays_(device, weights, sweep.options.on_load) {}
 
-  bool has_peers() const { return sum_ != nullptr; }
+  bool has_peers() const { return sum_ != nullptr || rows_ != nullptr; }
 
   json run() {
     if (sweep_.prompt > 0) time_prompt();
@@ -234,6 +239,7 @@ class ModelSweeper {
   const Device& device_;
   const ModelSweep& sweep_;
   std::unique_ptr<comm::RankSum> sum_;
+  std::unique_ptr<comm::RankRows> rows_;
   model::StepRanks ranks_;
   model::Config config_;    // of this rank
   model::StepShape shape_;  // of all

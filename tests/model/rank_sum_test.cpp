@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "comm/nccl.h"
+#include "comm/peers/rank_rows.h"
 #include "comm/thread_group.h"
 #include "tests/reference/inputs.h"
 
@@ -31,6 +32,7 @@ TEST(RankSum, SimulatedRanksSumThroughTheirCommunicator) {
   comm::ThreadGroup group(1);
   const std::shared_ptr<comm::Communicator> comm = group.join(0, device);
   EXPECT_EQ(comm::make_rank_sum(device, comm), nullptr);
+  EXPECT_EQ(comm::make_rank_rows(device, comm), nullptr);
 }
 
 // Of a rank and a call; `sum` adds in the order of the ranks, as the kernel has to.
@@ -194,6 +196,79 @@ void connect_on_rank(const Device& device, const std::shared_ptr<comm::Communica
   for (std::uint64_t call = 30; call < 35; ++call) check(0, call, [&] { graph.launch(stream); });
 }
 
+// Rows of all ranks, and each rank's part of sums: few, uneven, more than there is room for; then a
+// graph. As above, nothing is allocated between calls.
+void move_rows_on_rank(const Device& device, const std::shared_ptr<comm::Communicator>& comm) {
+  const auto rows = comm::make_rank_rows(device, comm);
+  if (rows == nullptr) GTEST_SKIP() << "the GPUs do not reach each other's memory";
+  const Stream stream(device);
+  const int size = comm->size();
+  constexpr std::int64_t kMost = 600000;  // of all ranks
+  Buffer in(device, 4 * kMost), gathered(device, 4 * kMost), summed(device, 4 * kMost);
+  struct Call {
+    std::vector<std::int64_t> counts;
+    std::vector<float> all, sum;  // what is gathered, and this rank's part of the sums
+  };
+  const auto draw = [&](std::uint64_t number, std::int64_t tokens) {
+    Call call;
+    for (int r = 0; r < size; ++r)
+      call.counts.push_back(4096 * (r == static_cast<int>(number) % size ? tokens : 1));
+    std::int64_t first = 0, total = 0;
+    for (int r = 0; r < size; ++r) {
+      const std::int64_t count = call.counts[comm::rank_idx(r)];
+      const auto of_rank = numbers_of_rank(r, number, count);
+      call.all.insert(call.all.end(), of_rank.begin(), of_rank.end());
+      if (r < comm->rank()) first += count;
+      total += count;
+    }
+    const auto sum = sum_of_ranks(size, 1000 + number, total);
+    call.sum.assign(sum.begin() + first,
+                    sum.begin() + first + call.counts[comm::rank_idx(comm->rank())]);
+    return call;
+  };
+  const auto upload = [&](const std::vector<float>& numbers) {
+    in.upload(std::as_bytes(std::span(numbers)));
+  };
+  const auto expect = [&](const Buffer& buffer, const std::vector<float>& want) {
+    std::vector<float> got = buffer.to_vector<float>();
+    got.resize(want.size());
+    ASSERT_EQ(got, want);
+  };
+  const auto gather = [&](const Call& call) {
+    rows->gather(in.data(), gathered.data(), call.counts, DType::kF32, stream.handle());
+  };
+  const auto scatter = [&](const Call& call) {
+    rows->scatter(in.data(), summed.data(), call.counts, DType::kF32, stream.handle());
+  };
+  const auto check = [&](std::uint64_t number, const Call& call, const auto& to_all,
+                         const auto& back) {
+    upload(numbers_of_rank(comm->rank(), number, call.counts[comm::rank_idx(comm->rank())]));
+    to_all();
+    comm->synchronize(stream);
+    expect(gathered, call.all);
+    upload(numbers_of_rank(comm->rank(), 1000 + number, std::ssize(call.all)));
+    back();
+    comm->synchronize(stream);
+    if (comm->in_order() || call.all.size() < 300000 || size == 2) expect(summed, call.sum);
+  };
+  comm->barrier();
+  for (std::uint64_t number = 0; number < 12; ++number) {
+    const Call call = draw(number, number % 4 == 3 ? 140 : number % 4 == 2 ? 64 : number + 1);
+    check(
+        number, call, [&] { gather(call); }, [&] { scatter(call); });
+  }
+  const Call call = draw(20, 2);
+  check(
+      20, call, [&] { gather(call); }, [&] { scatter(call); });
+  comm->barrier();
+  const Graph to_all = Graph::capture(stream, [&] { gather(call); });
+  const Graph back = Graph::capture(stream, [&] { scatter(call); });
+  comm->barrier();
+  for (int i = 0; i < 5; ++i)
+    check(
+        20, call, [&] { to_all.launch(stream); }, [&] { back.launch(stream); });
+}
+
 using OnRank = void (*)(const Device&, const std::shared_ptr<comm::Communicator>&);
 
 // On all GPUs of this host, up to four, a thread each.
@@ -231,6 +306,9 @@ void run_on_gpus(OnRank on_rank) {
 
 TEST(OneShotGpu, RanksAddUpThroughEachOthersMemory) {
   run_on_gpus(add_up_on_rank);
+}
+TEST(OneShotGpu, RowsGoToAllRanksAndBack) {
+  run_on_gpus(move_rows_on_rank);
 }
 TEST(OneShotGpu, ConnectionsAddUpResultsOfRanks) {
   run_on_gpus(connect_on_rank);

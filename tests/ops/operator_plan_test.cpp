@@ -282,6 +282,15 @@ Operator peer_reduce() {
           {"ranks", "count"}};
 }
 
+Operator peer_rows() {
+  return {"peer_rows",
+          [](const Device& d) {
+            return plan_peer_rows(d, {.counts = {64, 128}, .most_bytes = 4096});
+          },
+          [](const Device& d) { return plan_peer_rows(d, {.counts = {3}, .most_bytes = 64}); },
+          {"ranks", "counts"}};
+}
+
 Operator sample() {
   return {"sample",
           [](const Device& d) { return plan_sample(d, {.rows = 9, .vocab = 129280}); },
@@ -316,6 +325,7 @@ std::vector<Operator> operators() {
           hyper_embedding(),
           rms_norm(),
           peer_reduce(),
+          peer_rows(),
           sample(),
           gather_rows()};
 }

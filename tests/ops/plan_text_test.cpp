@@ -416,6 +416,20 @@ TEST_F(PlanText, Sample) {
   golden.check();
 }
 
+TEST_F(PlanText, PeerRows) {
+  Golden golden("peer_rows");
+  golden.add("H200, a token each", [&] {
+    return plan_peer_rows(h200(),
+                          {.counts = {4096, 4096}, .dtype = DType::kBF16, .most_bytes = 2 << 20});
+  });
+  golden.add("B200, uneven parts of sums", [&] {
+    return plan_peer_rows(
+        b200(),
+        {.kind = PeerRowsKind::kScatter, .counts = {64 * 4096, 4096, 0}, .most_bytes = 2 << 20});
+  });
+  golden.check();
+}
+
 TEST_F(PlanText, PeerReduce) {
   Golden golden("peer_reduce");
   golden.add("H200, a row", [&] { return plan_peer_reduce(h200(), {.count = 4096}); });

@@ -1,9 +1,8 @@
 #include "comm/peers/rank_sum.h"
 
-#include "base/env.h"
 #include "base/error.h"
 
-#include <exception>
+#include <utility>
 
 namespace tilewright::comm {
 
@@ -13,24 +12,7 @@ RankSum::RankSum(const Device& device, std::shared_ptr<Communicator> comm,
       comm_(std::move(comm)),
       memory_(std::move(memory)),
       connection_memory_(std::move(connection_memory)),
-      calls_(device),
-      given_up_(static_cast<std::uint32_t*>(calls_.allocate_host(sizeof(std::uint32_t)))) {
-  *static_cast<volatile std::uint32_t*>(given_up_) = 0;
-  comm_->when_failed([word = given_up_] { *static_cast<volatile std::uint32_t*>(word) = 1; });
-}
-
-// Others may still have to write into the memory here: all come to the end first, unless one has
-// failed.
-RankSum::~RankSum() {
-  comm_->when_failed({});
-  *static_cast<volatile std::uint32_t*>(given_up_) = 1;
-  try {
-    device_.synchronize();
-    if (std::uncaught_exceptions() == 0) comm_->barrier();
-  } catch (const std::exception&) {  // it was told already
-  }
-  calls_.free_host(given_up_);
-}
+      given_up_(device, comm_) {}
 
 void RankSum::run(void* data, std::int64_t count, DType dtype, void* stream) {
   const std::int64_t bytes = count * bits_per_elem(dtype) / 8;
@@ -41,7 +23,7 @@ void RankSum::run(void* data, std::int64_t count, DType dtype, void* stream) {
                         PeerReduceProblem{.ranks = comm_->size(), .count = count, .dtype = dtype});
   // Loading a kernel may wait for devices that map this one's memory: none waits for this rank yet.
   if (is_new) comm_->barrier();
-  PeerReduceArguments a = {.rank = comm_->rank(), .given_up = given_up_, .stream = stream};
+  PeerReduceArguments a = {.rank = comm_->rank(), .given_up = given_up_.get(), .stream = stream};
   a.parts[0] = {data, data};
   for (int r = 0; r < comm_->size(); ++r) a.memory[rank_idx(r)] = memory_->of(r);
   found->second.run(a);
@@ -51,7 +33,7 @@ HyperConnectionRanks RankSum::connection_ranks() const {
   require(connection_memory_ != nullptr, ErrorKind::kInternal,
           "the sum over ranks was made without memory for hyper-connections");
   HyperConnectionRanks ranks = {
-      .rank = comm_->rank(), .ranks = comm_->size(), .memory = {}, .given_up = given_up_};
+      .rank = comm_->rank(), .ranks = comm_->size(), .memory = {}, .given_up = given_up_.get()};
   for (int r = 0; r < comm_->size(); ++r) ranks.memory[rank_idx(r)] = connection_memory_->of(r);
   return ranks;
 }
@@ -59,9 +41,7 @@ HyperConnectionRanks RankSum::connection_ranks() const {
 std::unique_ptr<RankSum> make_rank_sum(const Device& device,
                                        const std::shared_ptr<Communicator>& comm,
                                        std::int64_t hidden) {
-  if (device.is_simulated() || comm->size() < 2 || comm->size() > PeerReduceProblem::kMostRanks ||
-      env_text("TILEWRIGHT_PEER_REDUCE") == "off")
-    return nullptr;
+  if (!may_have_peers(device, *comm)) return nullptr;
   auto memory =
       std::make_unique<PeerMemory>(device, *comm, PeerReduce::memory(device, comm->size()));
   if (!memory->is_mapped()) return nullptr;

@@ -7,6 +7,7 @@
 
 #include "comm/communicator.h"
 #include "comm/peer_memory.h"
+#include "comm/peers/give_up_word.h"
 
 #include <cstdint>
 #include <map>
@@ -27,9 +28,6 @@ class RankSum {
   /// `memory`, and that of hyper-connections: mapped by all.
   RankSum(const Device& device, std::shared_ptr<Communicator> comm,
           std::unique_ptr<PeerMemory> memory, std::unique_ptr<PeerMemory> connection_memory);
-  ~RankSum();
-  RankSum(const RankSum&) = delete;
-  RankSum& operator=(const RankSum&) = delete;
 
   void run(void* data, std::int64_t count, DType dtype, void* stream);
 
@@ -42,14 +40,13 @@ class RankSum {
   Device device_;
   std::shared_ptr<Communicator> comm_;
   std::unique_ptr<PeerMemory> memory_, connection_memory_;
-  DriverCalls calls_;
-  std::uint32_t* given_up_;  // page-locked, so that a kernel sees what the host writes
   std::map<std::pair<std::int64_t, DType>, PeerReduce> sums_;  // by count and type
+  GiveUpWord given_up_;
 };
 
-/// Null where the memory of all ranks cannot be mapped, on simulated devices, for more ranks than
-/// the kernel takes, and if TILEWRIGHT_PEER_REDUCE is "off". All ranks call it together, and get
-/// one or none alike. `hidden`: of connection_ranks(); 0: they are not asked for.
+/// Null where the memory of all ranks cannot be mapped, and where may_have_peers() is false. All
+/// ranks call it together, and get one or none alike. `hidden`: of connection_ranks(); 0: they are
+/// not asked for.
 std::unique_ptr<RankSum> make_rank_sum(const Device& device,
                                        const std::shared_ptr<Communicator>& comm,
                                        std::int64_t hidden = 0);

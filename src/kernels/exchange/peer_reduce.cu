@@ -13,45 +13,11 @@
 //
 // Limit: a store to another GPU is seen there after about 1 us, the poll costs a round trip of L2.
 // 16 KB are 44 ns at 370 GB/s.
+#include "kernels/exchange/peer_numbers.h"
 #include "kernels/exchange/peer_reduce.h"
 #include "kernels/exchange/peer_word.h"
 #include "ptx/grid_dependency.h"
 #include "ptx/system_memory.h"
-#include "tile/element.h"
-
-namespace tilewright::kernels {
-
-namespace {
-
-// Four numbers of fp32, or eight of bf16.
-struct Numbers {
-  float v[8];
-};
-
-__device__ Numbers numbers_of(const uint4& word, bool is_bf16) {
-  Numbers numbers = {};
-  if (is_bf16) {
-    tile::unpack_chunk<tile::Bf16>(numbers.v, word);
-  } else {
-    numbers.v[0] = __uint_as_float(word.x);
-    numbers.v[1] = __uint_as_float(word.y);
-    numbers.v[2] = __uint_as_float(word.z);
-    numbers.v[3] = __uint_as_float(word.w);
-  }
-  return numbers;
-}
-
-__device__ uint4 word_of(const Numbers& n, bool is_bf16) {
-  if (is_bf16)
-    return {tile::Bf16::pack(n.v[0], n.v[1]), tile::Bf16::pack(n.v[2], n.v[3]),
-            tile::Bf16::pack(n.v[4], n.v[5]), tile::Bf16::pack(n.v[6], n.v[7])};
-  return {__float_as_uint(n.v[0]), __float_as_uint(n.v[1]), __float_as_uint(n.v[2]),
-          __float_as_uint(n.v[3])};
-}
-
-}  // namespace
-
-}  // namespace tilewright::kernels
 
 extern "C" __global__ void __launch_bounds__(tilewright::kernels::kPeerThreads)
     peer_reduce(const __grid_constant__ tilewright::kernels::PeerReduceParams params) {
@@ -79,12 +45,12 @@ extern "C" __global__ void __launch_bounds__(tilewright::kernels::kPeerThreads)
     if (r != rank)
       ptx::st_relaxed_sys_v4_u32(static_cast<uint4*>(params.memory[r]) + place(of.buffer, rank),
                                  mine);
-  Numbers sum = {};
+  peer::Numbers sum = {};
   for (int r = 0; r < params.ranks; ++r) {
     const uint4 theirs =
         r == rank ? mine : peer::wait_for(own + place(of.buffer, r), params.given_up);
-    const Numbers numbers = numbers_of(theirs, params.is_bf16);
+    const peer::Numbers numbers = peer::numbers_of(theirs, params.is_bf16);
     for (int i = 0; i < 8; ++i) sum.v[i] = r == 0 ? numbers.v[i] : sum.v[i] + numbers.v[i];
   }
-  static_cast<uint4*>(part.out)[word] = word_of(sum, params.is_bf16);
+  static_cast<uint4*>(part.out)[word] = peer::word_of(sum, params.is_bf16);
 }

@@ -68,7 +68,9 @@ std::string KernelRunner::description() const {
                                  device_.spec(), name_of(*options_.kv), weights_->expert_format());
   if (comm_ != nullptr)
     text += fmt::format(", {}: {}{}", to_string(share_.scheme), comm_->description(),
-                        sum_ ? ", small sums through the memory of all ranks" : "");
+                        sum_    ? ", small sums through the memory of all ranks"
+                        : rows_ ? ", rows of few tokens through the memory of all ranks"
+                                : "");
   return text;
 }
 
@@ -94,9 +96,9 @@ void KernelRunner::start(std::int64_t num_sequences) {
   head_input_ = std::make_unique<Bf16Array>(device_, step_tokens * config().hidden);
   logits_ = std::make_unique<FloatArray>(device_, step_tokens * model_.head.width());
   const std::int64_t drawn = std::min(step_tokens, kDecodeTokens * most);
-  sampler_ = std::make_unique<KernelSampler>(device_, config(), model_.head,
-                                             StepRanks{comm_.get(), share_, sum_.get()},
-                                             filled_up(drawn, step_tokens));
+  sampler_ = std::make_unique<KernelSampler>(
+      device_, config(), model_.head, StepRanks{comm_.get(), share_, sum_.get(), rows_.get()},
+      filled_up(drawn, step_tokens));
 }
 
 bool KernelRunner::begin(std::int64_t sequence, std::int64_t tokens) {
@@ -156,7 +158,7 @@ const KernelStep& KernelRunner::step_for(const StepTokens& tokens) {
   }
   return steps_
       .try_emplace(tokens, device_, own_config_, model_, *memory_, numbers_, *at_, tokens,
-                   StepRanks{comm_.get(), share_, sum_.get()})
+                   StepRanks{comm_.get(), share_, sum_.get(), rows_.get()})
       .first->second;
 }
 

@@ -5,6 +5,7 @@
 #include "tilewright/graph.h"
 
 #include "comm/communicator.h"
+#include "comm/peers/rank_rows.h"
 #include "comm/peers/rank_sum.h"
 #include "model/kernel_runner/memory.h"
 #include "model/kernel_runner/sampler.h"
@@ -65,6 +66,7 @@ class KernelRunner final : public Runner {
         model_(device, *weights_, options.on_load, options.has_draft),
         sequences_(weights_->config(), options, divides_sequences() ? share_.world : 1) {
     if (divides_head()) sum_ = comm::make_rank_sum(device, comm_, config().hidden);
+    if (divides_sequences()) rows_ = comm::make_rank_rows(device, comm_);
   }
 
   const Config& config() const override { return weights_->config(); }
@@ -130,6 +132,7 @@ class KernelRunner final : public Runner {
   KernelNumbers numbers_;
   std::shared_ptr<comm::Communicator> comm_;  // null: no other ranks
   std::unique_ptr<comm::RankSum> sum_;        // null: sums as comm_ makes them
+  std::unique_ptr<comm::RankRows> rows_;      // null: rows as comm_ moves them
   Share share_;
   Config own_config_;  // of this rank's part
   ModelArrays model_;

@@ -7,6 +7,7 @@
 #include "tilewright/sparse_attention.h"
 
 #include "comm/communicator.h"
+#include "comm/peers/rank_rows.h"
 #include "comm/peers/rank_sum.h"
 #include "model/kernel_runner/memory.h"
 #include "model/kernel_runner/stages.h"
@@ -41,7 +42,8 @@ struct StepTokens {
 struct StepRanks {
   comm::Communicator* comm = nullptr;  ///< null: there are none
   Share share = {};
-  comm::RankSum* sum = nullptr;  ///< of small messages; null: as the communicator sums
+  comm::RankSum* sum = nullptr;    ///< of small messages; null: as the communicator sums
+  comm::RankRows* rows = nullptr;  ///< of few tokens; null: as the communicator moves them
 
   bool divides_experts() const noexcept {
     return comm != nullptr && share.scheme == Scheme::kExpertParallel;

@@ -25,15 +25,25 @@ void KernelStep::gather_ids(const Call& call) const {
 
 void KernelStep::gather_experts_input(const Call& call) const {
   if (!ranks_.divides_experts()) return;
-  ranks_.comm->all_gather(call.at().normed.get(), call.at().gathered.get(),
-                          times(step_tokens_.of_ranks, 2 * config_.hidden), call.stream());
+  const void* const rows = call.at().normed.get();
+  void* const gathered = call.at().gathered.get();
+  if (ranks_.rows != nullptr)
+    ranks_.rows->gather(rows, gathered, times(step_tokens_.of_ranks, config_.hidden), DType::kBF16,
+                        call.stream());
+  else
+    ranks_.comm->all_gather(rows, gathered, times(step_tokens_.of_ranks, 2 * config_.hidden),
+                            call.stream());
 }
 
 void KernelStep::scatter_experts_result(const Call& call) const {
   if (!ranks_.divides_experts()) return;
-  ranks_.comm->reduce_scatter(call.at().partial.get(), call.at().result.get(),
-                              times(step_tokens_.of_ranks, config_.hidden), numbers_.sub_layer,
-                              call.stream());
+  const void* const partial = call.at().partial.get();
+  void* const result = call.at().result.get();
+  const std::vector<std::int64_t> counts = times(step_tokens_.of_ranks, config_.hidden);
+  if (ranks_.rows != nullptr)
+    ranks_.rows->scatter(partial, result, counts, numbers_.sub_layer, call.stream());
+  else
+    ranks_.comm->reduce_scatter(partial, result, counts, numbers_.sub_layer, call.stream());
 }
 
 bool KernelStep::connections_sum_ranks() const {
