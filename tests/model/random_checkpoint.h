@@ -25,6 +25,7 @@ struct CheckpointSizes {
                window = 128;
   std::vector<int> ratios = {0, 4, 128};
   std::int64_t drafts = 0;
+  std::int64_t drawn_experts = 0;  ///< the others are copies of them in turn; 0: all are drawn
 };
 
 class RandomCheckpoint {
@@ -136,7 +137,12 @@ class RandomCheckpoint {
     } else {
       draw(name + "gate.bias", DType::kF32, {s.experts}, 0.1);
     }
-    for (std::int64_t e = 0; e < s.experts; ++e) expert(fmt::format("{}experts.{}.", name, e));
+    const std::int64_t drawn = s.drawn_experts == 0 ? s.experts : s.drawn_experts;
+    const auto expert_name = [&](std::int64_t e) { return fmt::format("{}experts.{}.", name, e); };
+    for (std::int64_t e = 0; e < drawn; ++e) expert(expert_name(e));
+    for (std::int64_t e = drawn; e < s.experts; ++e)
+      for (const char* matrix : {"w1.weight", "w2.weight", "w3.weight"})
+        tensors_[expert_name(e) + matrix] = tensors_.at(expert_name(e % drawn) + matrix);
     expert(name + "shared_experts.");
   }
 

@@ -2,6 +2,8 @@
 // every mistake that hides below the noise of the logits, that its stage shows it.
 #include "model/float64/stage_check.h"
 
+#include "tilewright/hyper_connection.h"
+
 #include "formats/minifloat.h"
 #include "model/kernel_runner/make.h"
 #include "reference/model/hyper_connection.h"
@@ -164,6 +166,31 @@ TEST_P(StageCheckTest, RowsInOtherFormats) {
     RunnerOptions options = {.kv = kv, .max_tokens = 64};
     if (kv == KvFormat::kBf16) options.index = IndexFormat::kFp8;
     expect_all_met(check(record(*device_, own, options, sizes), own, options, sizes));
+  }
+}
+
+// Hidden size and experts of V4-Flash: the hyper-connection before the experts multiplies with the
+// router, for two tokens and for one.
+TEST_P(StageCheckTest, RouterOfFullWidthInTheHyperConnection) {
+  const HyperConnection connection(*device_, {.tokens = 2, .hidden = 4096, .has_merge = true});
+  if (!connection.routes({.format = NumberFormat::kBf16, .n = 256, .k = 4096}))
+    GTEST_SKIP() << "the router is a launch of its own here";
+  const RandomCheckpoint wide({.hidden = 4096,
+                               .experts = 256,
+                               .topk = 6,
+                               .inter = 16,
+                               .hash_layers = 0,
+                               .ratios = {0},
+                               .drawn_experts = 1});
+  const auto own = std::make_shared<const Weights>(wide.folder());
+  const RunSizes sizes = {.tokens = 3, .first_chunk = 2};
+  const RunnerOptions options = {.max_tokens = 64};
+  const auto verdicts = check(record(*device_, own, options, sizes), own, options, sizes);
+  EXPECT_EQ(first_beyond(verdicts), "");
+  for (const char* name : {"layers.0.router_scores", "layers.0.router_ids"}) {
+    const auto found = std::ranges::find(verdicts, name, &StageVerdict::name);
+    ASSERT_NE(found, verdicts.end()) << name;
+    EXPECT_EQ(found->rows, 3) << name;
   }
 }
 
