@@ -63,7 +63,7 @@ struct Fp8Options {
 /// Query i of a sequence stands at key position i + kv_len - q_len (bottom-right alignment); causal
 /// and the window count from there. A row without a visible key gives out = 0, lse = -inf.
 ///
-/// Chunks (chunk > 0; chunked local attention, as in Llama 4; operands of 16 bits): query i
+/// Chunks (chunk > 0; chunked local attention, as in Llama 4; of e4m3 on Hopper alone): query i
 /// also sees key j only if (i + kv_len - q_len) / chunk and j / chunk are the same whole number.
 ///
 /// Lengths on the device (has_q_lengths, has_kv_lengths): sequence b has q_lengths[b] queries and
@@ -96,9 +96,14 @@ struct Fp8Options {
 ///          for operands of 16 bits, they are rounded first, into the workspace: by k7 with a scale
 ///          per head; by k8 with a scale per block, after q and k are rotated by random signs and a
 ///          Hadamard transform. "auto" never rounds operands of 16 bits to e4m3
+/// Caches   of e4m3 (Hopper: pages, lengths on the device, chunks), scales of tensors or heads.
+///          e4m3 queries (kernel k7_pages): products of e4m3, as FlashAttention-3 has them, weights
+///          rounded to e4m3. Queries of 16 bits and kv_dtype = kF8_E4M3 (k6_pages): codes are
+///          widened to dtype, exactly, on their way to shared memory, and products are of 16 bits;
+///          scales go into scores and results in fp32. Nothing but the cache is rounded to e4m3
 /// Source   Vaswani et al. 2017; sinks: Xiao et al. 2023, gpt-oss; soft-capping: Gemma 2
 struct AttentionProblem {
-  DType dtype = DType::kBF16;  ///< of q, k and v: kBF16, kF16 or kF8_E4M3
+  DType dtype = DType::kBF16;  ///< of q, k and v: kBF16, kF16 or kF8_E4M3; see kv_dtype
   std::int64_t batch = 1, heads = 1, kv_heads = 1;
   std::int64_t q_len = 0, kv_len = 0;  ///< of every sequence; of the longest if packed
   std::int64_t head_dim = 0;
@@ -121,6 +126,8 @@ struct AttentionProblem {
   std::int64_t table_stride = 0;  ///< elements from sequence to sequence; 0: max_pages
   std::int64_t value_dim = 0;     ///< of v and out; 0: head_dim
   std::int64_t chunk = 0;         ///< keys of a chunk; 0: all keys are one
+  /// Of k and v: dtype, if absent; or kF8_E4M3 beside queries of 16 bits.
+  std::optional<DType> kv_dtype = {};
 };
 
 /// Costs are estimates: from rates measured on an H200, for a B200 from counts. flops are those of
@@ -148,7 +155,8 @@ struct AttentionArguments {
   const std::int32_t *cu_q = nullptr, *cu_kv = nullptr;  ///< [batch + 1] if is_packed
   void* workspace = nullptr;                             ///< workspace_bytes
   void* stream = nullptr;                                ///< CUstream; null: the default stream
-  /// Of e4m3 operands: scales in the shapes that Fp8Options states, positive and finite.
+  /// Of e4m3 operands: scales in the shapes that Fp8Options states, positive and finite. That of q
+  /// is not read where q is of 16 bits.
   const float *q_descale = nullptr, *k_descale = nullptr, *v_descale = nullptr;
   const float* v_descale_max = nullptr;  ///< kBlock: [batch, kv_heads] largest of a sequence
   const std::int32_t *q_lengths = nullptr,

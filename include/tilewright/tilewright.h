@@ -246,6 +246,8 @@ typedef struct tw_attention_problem {
   int64_t table_stride; /* 0: max_pages */
   int64_t value_dim; /* of v and out; 0: head_dim */
   int64_t chunk; /* keys of a chunk: a query sees those of its own alone; 0: all keys are one */
+  int32_t kv_dtype; /* TW_BF16, TW_F16 or TW_E4M3; of k and v: TW_ABSENT: dtype; or TW_E4M3 */
+  int32_t reserved2;
 } tw_attention_problem;
 
 /* Device addresses; NULL where the problem does not need it. */

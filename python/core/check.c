@@ -66,8 +66,9 @@ static void read_strides(const Rule* rule, const void* problem, Check* check) {
 /* False if the rule says nothing of this problem. */
 static bool resolve(const Rule* rule, const void* problem, Check* check) {
   check->member = rule->member;
-  check->dtype =
-      type_of(rule->dtype_offset == 0 ? rule->dtype : word_at(problem, rule->dtype_offset));
+  int32_t dtype = rule->dtype_offset == 0 ? rule->dtype : word_at(problem, rule->dtype_offset);
+  if (dtype == TW_ABSENT) dtype = word_at(problem, rule->dtype_otherwise);
+  check->dtype = type_of(dtype);
   if (!applies(rule, problem, check->dtype)) return false;
   check->ndim = rule->num_extents;
   for (int i = 0; i < check->ndim; ++i) {

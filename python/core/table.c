@@ -9,30 +9,31 @@ static const Word kWords1[] = {{"rows", 0}, {"columns", 1}, {NULL, 0}};
 static const Word kWords2[] = {{"auto", 0}, {"one_level", 1}, {"two_level", 2}, {NULL, 0}};
 static const Word kWords3[] = {{"bf16", 0}, {"f16", 1}, {"e4m3", 3}, {NULL, 0}};
 static const Word kWords4[] = {{"bf16", 0}, {"f16", 1}, {"absent", -1}, {NULL, 0}};
-static const Word kWords5[] = {{"f32", 2}, {"bf16", 0}, {"f16", 1}, {NULL, 0}};
-static const Word kWords6[] = {{"bf16", 0}, {"f16", 1}, {NULL, 0}};
-static const Word kWords7[] = {{"none", 0}, {"interleaved", 1}, {"halves", 2}, {NULL, 0}};
-static const Word kWords8[] = {{"none", 1}, {"tensor", 2}, {"head", 3}, {NULL, 0}};
-static const Word kWords9[] = {{"bf16", 0}, {"fp8", 1}, {"mxfp4", 2}, {"nvfp4", 3}, {NULL, 0}};
-static const Word kWords10[] = {{"bf16", 0}, {"fp8", 1}, {"block_scaled", 2}, {NULL, 0}};
-static const Word kWords11[] = {{"f32", 2}, {"e8m0", 4}, {NULL, 0}};
-static const Word kWords12[] = {{"plain", 0}, {"128x4", 1}, {NULL, 0}};
-static const Word kWords13[] = {{"bf16", 0}, {"e4m3", 3}, {NULL, 0}};
-static const Word kWords14[] = {{"auto", 0}, {"row", 4}, {"block", 5}, {NULL, 0}};
-static const Word kWords15[] = {{"bf16", 0}, {"f32", 2}, {NULL, 0}};
-static const Word kWords16[] = {{"bf16", 0}, {"f4", 5}, {"e4m3", 3}, {NULL, 0}};
-static const Word kWords17[] = {{"bf16", 0}, {"f16", 1}, {"f32", 2}, {NULL, 0}};
-static const Word kWords18[] = {{"given", 0}, {"logits", 1}, {"hash", 2}, {"grouped", 3}, {"contiguous", 4}, {"single", 5}, {NULL, 0}};
-static const Word kWords19[] = {{"softmax", 0}, {"sqrt_softplus", 1}, {NULL, 0}};
-static const Word kWords20[] = {{"bf16", 0}, {"fp8", 1}, {"nvfp4", 3}, {NULL, 0}};
-static const Word kWords21[] = {{"full", 0}, {"per_batch", 1}, {"per_query", 2}, {NULL, 0}};
-static const Word kWords22[] = {{"bytes", 0}, {"bits", 1}, {NULL, 0}};
-static const Word kWords23[] = {{"write", 0}, {"window", 1}, {"entries", 2}, {NULL, 0}};
-static const Word kWords24[] = {{"csa", 0}, {"hca", 1}, {"index_fp8", 2}, {"index_mxfp4", 3}, {NULL, 0}};
-static const Word kWords25[] = {{"mxfp4", 2}, {"fp8", 1}, {NULL, 0}};
-static const Word kWords26[] = {{"fp8", 1}, {"mxfp4", 2}, {NULL, 0}};
-static const Word kWords27[] = {{"f32", 2}, {"bf16", 0}, {NULL, 0}};
-static const Word kWords28[] = {{"user", 0}, {"system", 1}, {"assistant", 2}, {NULL, 0}};
+static const Word kWords5[] = {{"bf16", 0}, {"f16", 1}, {"e4m3", 3}, {"absent", -1}, {NULL, 0}};
+static const Word kWords6[] = {{"f32", 2}, {"bf16", 0}, {"f16", 1}, {NULL, 0}};
+static const Word kWords7[] = {{"bf16", 0}, {"f16", 1}, {NULL, 0}};
+static const Word kWords8[] = {{"none", 0}, {"interleaved", 1}, {"halves", 2}, {NULL, 0}};
+static const Word kWords9[] = {{"none", 1}, {"tensor", 2}, {"head", 3}, {NULL, 0}};
+static const Word kWords10[] = {{"bf16", 0}, {"fp8", 1}, {"mxfp4", 2}, {"nvfp4", 3}, {NULL, 0}};
+static const Word kWords11[] = {{"bf16", 0}, {"fp8", 1}, {"block_scaled", 2}, {NULL, 0}};
+static const Word kWords12[] = {{"f32", 2}, {"e8m0", 4}, {NULL, 0}};
+static const Word kWords13[] = {{"plain", 0}, {"128x4", 1}, {NULL, 0}};
+static const Word kWords14[] = {{"bf16", 0}, {"e4m3", 3}, {NULL, 0}};
+static const Word kWords15[] = {{"auto", 0}, {"row", 4}, {"block", 5}, {NULL, 0}};
+static const Word kWords16[] = {{"bf16", 0}, {"f32", 2}, {NULL, 0}};
+static const Word kWords17[] = {{"bf16", 0}, {"f4", 5}, {"e4m3", 3}, {NULL, 0}};
+static const Word kWords18[] = {{"bf16", 0}, {"f16", 1}, {"f32", 2}, {NULL, 0}};
+static const Word kWords19[] = {{"given", 0}, {"logits", 1}, {"hash", 2}, {"grouped", 3}, {"contiguous", 4}, {"single", 5}, {NULL, 0}};
+static const Word kWords20[] = {{"softmax", 0}, {"sqrt_softplus", 1}, {NULL, 0}};
+static const Word kWords21[] = {{"bf16", 0}, {"fp8", 1}, {"nvfp4", 3}, {NULL, 0}};
+static const Word kWords22[] = {{"full", 0}, {"per_batch", 1}, {"per_query", 2}, {NULL, 0}};
+static const Word kWords23[] = {{"bytes", 0}, {"bits", 1}, {NULL, 0}};
+static const Word kWords24[] = {{"write", 0}, {"window", 1}, {"entries", 2}, {NULL, 0}};
+static const Word kWords25[] = {{"csa", 0}, {"hca", 1}, {"index_fp8", 2}, {"index_mxfp4", 3}, {NULL, 0}};
+static const Word kWords26[] = {{"mxfp4", 2}, {"fp8", 1}, {NULL, 0}};
+static const Word kWords27[] = {{"fp8", 1}, {"mxfp4", 2}, {NULL, 0}};
+static const Word kWords28[] = {{"f32", 2}, {"bf16", 0}, {NULL, 0}};
+static const Word kWords29[] = {{"user", 0}, {"system", 1}, {"assistant", 2}, {NULL, 0}};
 
 static void init_tw_reason(void* given) { tw_reason_init(given); }
 static const Member kMembers_tw_reason[] = {
@@ -133,7 +134,8 @@ static const Member kMembers_tw_attention_problem[] = {
   {"max_pages", KIND_I64, offsetof(tw_attention_problem, max_pages)},
   {"table_stride", KIND_I64, offsetof(tw_attention_problem, table_stride)},
   {"value_dim", KIND_I64, offsetof(tw_attention_problem, value_dim)},
-  {"chunk", KIND_I64, offsetof(tw_attention_problem, chunk)}};
+  {"chunk", KIND_I64, offsetof(tw_attention_problem, chunk)},
+  {"kv_dtype", KIND_WORD, offsetof(tw_attention_problem, kv_dtype), .words = kWords5}};
 static PyObject* names_tw_attention_problem[COUNT(kMembers_tw_attention_problem)];
 static tw_attention_problem defaults_tw_attention_problem;
 static const Struct kStruct_tw_attention_problem = {
@@ -167,8 +169,8 @@ static const Struct kStruct_tw_attention_arguments = {
 
 static void init_tw_attention_merge_problem(void* given) { tw_attention_merge_problem_init(given); }
 static const Member kMembers_tw_attention_merge_problem[] = {
-  {"part_dtype", KIND_WORD, offsetof(tw_attention_merge_problem, part_dtype), .words = kWords5},
-  {"out_dtype", KIND_WORD, offsetof(tw_attention_merge_problem, out_dtype), .words = kWords5},
+  {"part_dtype", KIND_WORD, offsetof(tw_attention_merge_problem, part_dtype), .words = kWords6},
+  {"out_dtype", KIND_WORD, offsetof(tw_attention_merge_problem, out_dtype), .words = kWords6},
   {"parts", KIND_I64, offsetof(tw_attention_merge_problem, parts)},
   {"batch", KIND_I64, offsetof(tw_attention_merge_problem, batch)},
   {"rows", KIND_I64, offsetof(tw_attention_merge_problem, rows)},
@@ -208,7 +210,7 @@ static const Struct kStruct_tw_attention_merge_arguments = {
 
 static void init_tw_attention_prepare_problem(void* given) { tw_attention_prepare_problem_init(given); }
 static const Member kMembers_tw_attention_prepare_problem[] = {
-  {"dtype", KIND_WORD, offsetof(tw_attention_prepare_problem, dtype), .words = kWords6},
+  {"dtype", KIND_WORD, offsetof(tw_attention_prepare_problem, dtype), .words = kWords7},
   {"batch", KIND_I64, offsetof(tw_attention_prepare_problem, batch)},
   {"heads", KIND_I64, offsetof(tw_attention_prepare_problem, heads)},
   {"kv_heads", KIND_I64, offsetof(tw_attention_prepare_problem, kv_heads)},
@@ -228,7 +230,7 @@ static const Member kMembers_tw_attention_prepare_problem[] = {
   {"v_layout", KIND_WORD, offsetof(tw_attention_prepare_problem, v_layout), .words = kWords1},
   {"is_rotated", KIND_FLAG, offsetof(tw_attention_prepare_problem, is_rotated)},
   {"sign_seed", KIND_U64, offsetof(tw_attention_prepare_problem, sign_seed)},
-  {"rope", KIND_WORD, offsetof(tw_attention_prepare_problem, rope), .words = kWords7},
+  {"rope", KIND_WORD, offsetof(tw_attention_prepare_problem, rope), .words = kWords8},
   {"rotary_dim", KIND_I64, offsetof(tw_attention_prepare_problem, rotary_dim)},
   {"rope_positions", KIND_I64, offsetof(tw_attention_prepare_problem, rope_positions)},
   {"has_positions", KIND_FLAG, offsetof(tw_attention_prepare_problem, has_positions)}};
@@ -282,7 +284,7 @@ static const Struct kStruct_tw_attention_operand_sizes = {
 static void init_tw_decode_append(void* given) { tw_decode_append_init(given); }
 static const Member kMembers_tw_decode_append[] = {
   {"is_wanted", KIND_FLAG, offsetof(tw_decode_append, is_wanted)},
-  {"rotary", KIND_WORD, offsetof(tw_decode_append, rotary), .words = kWords7},
+  {"rotary", KIND_WORD, offsetof(tw_decode_append, rotary), .words = kWords8},
   {"rotary_dim", KIND_I64, offsetof(tw_decode_append, rotary_dim)},
   {"max_position", KIND_I64, offsetof(tw_decode_append, max_position)}};
 static PyObject* names_tw_decode_append[COUNT(kMembers_tw_decode_append)];
@@ -293,7 +295,7 @@ static const Struct kStruct_tw_decode_append = {
 
 static void init_tw_attention_decode_problem(void* given) { tw_attention_decode_problem_init(given); }
 static const Member kMembers_tw_attention_decode_problem[] = {
-  {"dtype", KIND_WORD, offsetof(tw_attention_decode_problem, dtype), .words = kWords6},
+  {"dtype", KIND_WORD, offsetof(tw_attention_decode_problem, dtype), .words = kWords7},
   {"kv_dtype", KIND_WORD, offsetof(tw_attention_decode_problem, kv_dtype), .words = kWords3},
   {"batch", KIND_I64, offsetof(tw_attention_decode_problem, batch)},
   {"q_len", KIND_I64, offsetof(tw_attention_decode_problem, q_len)},
@@ -309,7 +311,7 @@ static const Member kMembers_tw_attention_decode_problem[] = {
   {"causal", KIND_FLAG, offsetof(tw_attention_decode_problem, causal)},
   {"window_left", KIND_I64, offsetof(tw_attention_decode_problem, window_left)},
   {"softcap", KIND_F64, offsetof(tw_attention_decode_problem, softcap)},
-  {"descale", KIND_WORD, offsetof(tw_attention_decode_problem, descale), .words = kWords8},
+  {"descale", KIND_WORD, offsetof(tw_attention_decode_problem, descale), .words = kWords9},
   {"has_sink", KIND_FLAG, offsetof(tw_attention_decode_problem, has_sink)},
   {"has_lse", KIND_FLAG, offsetof(tw_attention_decode_problem, has_lse)},
   {"append", KIND_STRUCT, offsetof(tw_attention_decode_problem, append), .inner = &kStruct_tw_decode_append},
@@ -353,14 +355,14 @@ static const Struct kStruct_tw_attention_decode_arguments = {
 
 static void init_tw_linear_weight_source(void* given) { tw_linear_weight_source_init(given); }
 static const Member kMembers_tw_linear_weight_source[] = {
-  {"format", KIND_WORD, offsetof(tw_linear_weight_source, format), .words = kWords9},
-  {"activations", KIND_WORD, offsetof(tw_linear_weight_source, activations), .words = kWords10},
+  {"format", KIND_WORD, offsetof(tw_linear_weight_source, format), .words = kWords10},
+  {"activations", KIND_WORD, offsetof(tw_linear_weight_source, activations), .words = kWords11},
   {"n", KIND_I64, offsetof(tw_linear_weight_source, n)},
   {"k", KIND_I64, offsetof(tw_linear_weight_source, k)},
   {"values", KIND_INPUT, offsetof(tw_linear_weight_source, values)},
   {"scales", KIND_INPUT, offsetof(tw_linear_weight_source, scales)},
-  {"scale_dtype", KIND_WORD, offsetof(tw_linear_weight_source, scale_dtype), .words = kWords11},
-  {"scale_order", KIND_WORD, offsetof(tw_linear_weight_source, scale_order), .words = kWords12},
+  {"scale_dtype", KIND_WORD, offsetof(tw_linear_weight_source, scale_dtype), .words = kWords12},
+  {"scale_order", KIND_WORD, offsetof(tw_linear_weight_source, scale_order), .words = kWords13},
   {"global_scale", KIND_F32, offsetof(tw_linear_weight_source, global_scale)},
   {"is_global_scale_reciprocal", KIND_FLAG, offsetof(tw_linear_weight_source, is_global_scale_reciprocal)},
   {"accepts_any_global_scale", KIND_FLAG, offsetof(tw_linear_weight_source, accepts_any_global_scale)},
@@ -375,8 +377,8 @@ static const Struct kStruct_tw_linear_weight_source = {
 
 static void init_tw_linear_weight_info(void* given) { tw_linear_weight_info_init(given); }
 static const Member kMembers_tw_linear_weight_info[] = {
-  {"format", KIND_WORD, offsetof(tw_linear_weight_info, format), .words = kWords9},
-  {"activations", KIND_WORD, offsetof(tw_linear_weight_info, activations), .words = kWords10},
+  {"format", KIND_WORD, offsetof(tw_linear_weight_info, format), .words = kWords10},
+  {"activations", KIND_WORD, offsetof(tw_linear_weight_info, activations), .words = kWords11},
   {"n", KIND_I64, offsetof(tw_linear_weight_info, n)},
   {"k", KIND_I64, offsetof(tw_linear_weight_info, k)},
   {"groups", KIND_I64, offsetof(tw_linear_weight_info, groups)}};
@@ -389,9 +391,9 @@ static const Struct kStruct_tw_linear_weight_info = {
 static void init_tw_linear_problem(void* given) { tw_linear_problem_init(given); }
 static const Member kMembers_tw_linear_problem[] = {
   {"m", KIND_I64, offsetof(tw_linear_problem, m)},
-  {"x_dtype", KIND_WORD, offsetof(tw_linear_problem, x_dtype), .words = kWords13},
-  {"activation_scales", KIND_WORD, offsetof(tw_linear_problem, activation_scales), .words = kWords14},
-  {"out_dtype", KIND_WORD, offsetof(tw_linear_problem, out_dtype), .words = kWords15},
+  {"x_dtype", KIND_WORD, offsetof(tw_linear_problem, x_dtype), .words = kWords14},
+  {"activation_scales", KIND_WORD, offsetof(tw_linear_problem, activation_scales), .words = kWords15},
+  {"out_dtype", KIND_WORD, offsetof(tw_linear_problem, out_dtype), .words = kWords16},
   {"has_bias", KIND_FLAG, offsetof(tw_linear_problem, has_bias)},
   {"x_stride", KIND_I64, offsetof(tw_linear_problem, x_stride)},
   {"out_stride", KIND_I64, offsetof(tw_linear_problem, out_stride)},
@@ -418,7 +420,7 @@ static const Struct kStruct_tw_linear_arguments = {
 
 static void init_tw_block_scaled_weight_info(void* given) { tw_block_scaled_weight_info_init(given); }
 static const Member kMembers_tw_block_scaled_weight_info[] = {
-  {"format", KIND_WORD, offsetof(tw_block_scaled_weight_info, format), .words = kWords9},
+  {"format", KIND_WORD, offsetof(tw_block_scaled_weight_info, format), .words = kWords10},
   {"n", KIND_I64, offsetof(tw_block_scaled_weight_info, n)},
   {"k", KIND_I64, offsetof(tw_block_scaled_weight_info, k)},
   {"is_gate_up", KIND_FLAG, offsetof(tw_block_scaled_weight_info, is_gate_up)}};
@@ -431,7 +433,7 @@ static const Struct kStruct_tw_block_scaled_weight_info = {
 static void init_tw_block_scaled_problem(void* given) { tw_block_scaled_problem_init(given); }
 static const Member kMembers_tw_block_scaled_problem[] = {
   {"m", KIND_I64, offsetof(tw_block_scaled_problem, m)},
-  {"out_dtype", KIND_WORD, offsetof(tw_block_scaled_problem, out_dtype), .words = kWords16},
+  {"out_dtype", KIND_WORD, offsetof(tw_block_scaled_problem, out_dtype), .words = kWords17},
   {"x_row_bytes", KIND_I64, offsetof(tw_block_scaled_problem, x_row_bytes)},
   {"out_row_bytes", KIND_I64, offsetof(tw_block_scaled_problem, out_row_bytes)},
   {"kernel", KIND_TEXT, offsetof(tw_block_scaled_problem, kernel)},
@@ -461,7 +463,7 @@ static void init_tw_quantize_problem(void* given) { tw_quantize_problem_init(giv
 static const Member kMembers_tw_quantize_problem[] = {
   {"format", KIND_TEXT, offsetof(tw_quantize_problem, format)},
   {"scales", KIND_TEXT, offsetof(tw_quantize_problem, scales)},
-  {"dtype", KIND_WORD, offsetof(tw_quantize_problem, dtype), .words = kWords17},
+  {"dtype", KIND_WORD, offsetof(tw_quantize_problem, dtype), .words = kWords18},
   {"rows", KIND_I64, offsetof(tw_quantize_problem, rows)},
   {"cols", KIND_I64, offsetof(tw_quantize_problem, cols)},
   {"row_stride", KIND_I64, offsetof(tw_quantize_problem, row_stride)},
@@ -512,8 +514,8 @@ static const Struct kStruct_tw_moe_weights_source = {
 
 static void init_tw_moe_weights_info(void* given) { tw_moe_weights_info_init(given); }
 static const Member kMembers_tw_moe_weights_info[] = {
-  {"format", KIND_WORD, offsetof(tw_moe_weights_info, format), .words = kWords9},
-  {"activations", KIND_WORD, offsetof(tw_moe_weights_info, activations), .words = kWords10},
+  {"format", KIND_WORD, offsetof(tw_moe_weights_info, format), .words = kWords10},
+  {"activations", KIND_WORD, offsetof(tw_moe_weights_info, activations), .words = kWords11},
   {"experts", KIND_I64, offsetof(tw_moe_weights_info, experts)},
   {"hidden", KIND_I64, offsetof(tw_moe_weights_info, hidden)},
   {"inter", KIND_I64, offsetof(tw_moe_weights_info, inter)},
@@ -528,8 +530,8 @@ static void init_tw_moe_problem(void* given) { tw_moe_problem_init(given); }
 static const Member kMembers_tw_moe_problem[] = {
   {"tokens", KIND_I64, offsetof(tw_moe_problem, tokens)},
   {"topk", KIND_I64, offsetof(tw_moe_problem, topk)},
-  {"routing", KIND_WORD, offsetof(tw_moe_problem, routing), .words = kWords18},
-  {"score", KIND_WORD, offsetof(tw_moe_problem, score), .words = kWords19},
+  {"routing", KIND_WORD, offsetof(tw_moe_problem, routing), .words = kWords19},
+  {"score", KIND_WORD, offsetof(tw_moe_problem, score), .words = kWords20},
   {"normalize", KIND_FLAG, offsetof(tw_moe_problem, normalize)},
   {"has_bias", KIND_FLAG, offsetof(tw_moe_problem, has_bias)},
   {"route_scale", KIND_F64, offsetof(tw_moe_problem, route_scale)},
@@ -537,7 +539,7 @@ static const Member kMembers_tw_moe_problem[] = {
   {"logits_stride", KIND_I64, offsetof(tw_moe_problem, logits_stride)},
   {"swiglu_limit", KIND_F64, offsetof(tw_moe_problem, swiglu_limit)},
   {"weight_after_down", KIND_FLAG, offsetof(tw_moe_problem, weight_after_down)},
-  {"out_dtype", KIND_WORD, offsetof(tw_moe_problem, out_dtype), .words = kWords15},
+  {"out_dtype", KIND_WORD, offsetof(tw_moe_problem, out_dtype), .words = kWords16},
   {"kernel", KIND_TEXT, offsetof(tw_moe_problem, kernel)},
   {"expected_tokens", KIND_I64, offsetof(tw_moe_problem, expected_tokens)},
   {"all_experts", KIND_I64, offsetof(tw_moe_problem, all_experts)},
@@ -569,7 +571,7 @@ static const Struct kStruct_tw_moe_arguments = {
 
 static void init_tw_kv_layout(void* given) { tw_kv_layout_init(given); }
 static const Member kMembers_tw_kv_layout[] = {
-  {"format", KIND_WORD, offsetof(tw_kv_layout, format), .words = kWords20},
+  {"format", KIND_WORD, offsetof(tw_kv_layout, format), .words = kWords21},
   {"page_size", KIND_I64, offsetof(tw_kv_layout, page_size)},
   {"num_pages", KIND_I64, offsetof(tw_kv_layout, num_pages)},
   {"page_stride_bytes", KIND_I64, offsetof(tw_kv_layout, page_stride_bytes)}};
@@ -584,7 +586,7 @@ static const Member kMembers_tw_sparse_list[] = {
   {"cache", KIND_STRUCT, offsetof(tw_sparse_list, cache), .inner = &kStruct_tw_kv_layout},
   {"topk", KIND_I64, offsetof(tw_sparse_list, topk)},
   {"index_stride", KIND_I64, offsetof(tw_sparse_list, index_stride)},
-  {"lengths", KIND_WORD, offsetof(tw_sparse_list, lengths), .words = kWords21}};
+  {"lengths", KIND_WORD, offsetof(tw_sparse_list, lengths), .words = kWords22}};
 static PyObject* names_tw_sparse_list[COUNT(kMembers_tw_sparse_list)];
 static tw_sparse_list defaults_tw_sparse_list;
 static const Struct kStruct_tw_sparse_list = {
@@ -645,7 +647,7 @@ static const Struct kStruct_tw_sparse_attention_arguments = {
 
 static void init_tw_latent_attention_problem(void* given) { tw_latent_attention_problem_init(given); }
 static const Member kMembers_tw_latent_attention_problem[] = {
-  {"dtype", KIND_WORD, offsetof(tw_latent_attention_problem, dtype), .words = kWords6},
+  {"dtype", KIND_WORD, offsetof(tw_latent_attention_problem, dtype), .words = kWords7},
   {"batch", KIND_I64, offsetof(tw_latent_attention_problem, batch)},
   {"q_len", KIND_I64, offsetof(tw_latent_attention_problem, q_len)},
   {"heads", KIND_I64, offsetof(tw_latent_attention_problem, heads)},
@@ -697,7 +699,7 @@ static const Struct kStruct_tw_latent_attention_arguments = {
 
 static void init_tw_mask_lists_problem(void* given) { tw_mask_lists_problem_init(given); }
 static const Member kMembers_tw_mask_lists_problem[] = {
-  {"entry", KIND_WORD, offsetof(tw_mask_lists_problem, entry), .words = kWords22},
+  {"entry", KIND_WORD, offsetof(tw_mask_lists_problem, entry), .words = kWords23},
   {"batch", KIND_I64, offsetof(tw_mask_lists_problem, batch)},
   {"rows", KIND_I64, offsetof(tw_mask_lists_problem, rows)},
   {"keys", KIND_I64, offsetof(tw_mask_lists_problem, keys)},
@@ -777,7 +779,7 @@ static const Member kMembers_tw_kv_write_arguments[] = {
   {"q_token_stride", KIND_I64, offsetof(tw_kv_write_arguments, q_token_stride)},
   {"q_head_stride", KIND_I64, offsetof(tw_kv_write_arguments, q_head_stride)},
   {"kv", KIND_INPUT, offsetof(tw_kv_write_arguments, kv)},
-  {"kv_dtype", KIND_WORD, offsetof(tw_kv_write_arguments, kv_dtype), .words = kWords15},
+  {"kv_dtype", KIND_WORD, offsetof(tw_kv_write_arguments, kv_dtype), .words = kWords16},
   {"kv_stride", KIND_I64, offsetof(tw_kv_write_arguments, kv_stride)},
   {"kv_weight", KIND_INPUT, offsetof(tw_kv_write_arguments, kv_weight)},
   {"positions", KIND_INPUT, offsetof(tw_kv_write_arguments, positions), .element = ELEMENT_I32},
@@ -809,7 +811,7 @@ static const Struct kStruct_tw_kv_read_arguments = {
 
 static void init_tw_kv_list_arguments(void* given) { tw_kv_list_arguments_init(given); }
 static const Member kMembers_tw_kv_list_arguments[] = {
-  {"kind", KIND_WORD, offsetof(tw_kv_list_arguments, kind), .words = kWords23},
+  {"kind", KIND_WORD, offsetof(tw_kv_list_arguments, kind), .words = kWords24},
   {"tokens", KIND_I64, offsetof(tw_kv_list_arguments, tokens)},
   {"sequences", KIND_STRUCT, offsetof(tw_kv_list_arguments, sequences), .inner = &kStruct_tw_sequence_batch},
   {"table", KIND_STRUCT, offsetof(tw_kv_list_arguments, table), .inner = &kStruct_tw_sequence_pages},
@@ -864,7 +866,7 @@ static const Struct kStruct_tw_inverse_rope_arguments = {
 
 static void init_tw_compressor_problem(void* given) { tw_compressor_problem_init(given); }
 static const Member kMembers_tw_compressor_problem[] = {
-  {"kind", KIND_WORD, offsetof(tw_compressor_problem, kind), .words = kWords24},
+  {"kind", KIND_WORD, offsetof(tw_compressor_problem, kind), .words = kWords25},
   {"cache", KIND_STRUCT, offsetof(tw_compressor_problem, cache), .inner = &kStruct_tw_kv_layout},
   {"state_slots", KIND_I64, offsetof(tw_compressor_problem, state_slots)},
   {"ring", KIND_I64, offsetof(tw_compressor_problem, ring)},
@@ -900,7 +902,7 @@ static const Struct kStruct_tw_compressor_arguments = {
 
 static void init_tw_indexer_problem(void* given) { tw_indexer_problem_init(given); }
 static const Member kMembers_tw_indexer_problem[] = {
-  {"format", KIND_WORD, offsetof(tw_indexer_problem, format), .words = kWords25},
+  {"format", KIND_WORD, offsetof(tw_indexer_problem, format), .words = kWords26},
   {"heads", KIND_I64, offsetof(tw_indexer_problem, heads)},
   {"topk", KIND_I64, offsetof(tw_indexer_problem, topk)},
   {"ratio", KIND_I64, offsetof(tw_indexer_problem, ratio)},
@@ -924,7 +926,7 @@ static const Member kMembers_tw_indexer_arguments[] = {
   {"q_token_stride", KIND_I64, offsetof(tw_indexer_arguments, q_token_stride)},
   {"q_head_stride", KIND_I64, offsetof(tw_indexer_arguments, q_head_stride)},
   {"weights", KIND_INPUT, offsetof(tw_indexer_arguments, weights)},
-  {"weights_dtype", KIND_WORD, offsetof(tw_indexer_arguments, weights_dtype), .words = kWords15},
+  {"weights_dtype", KIND_WORD, offsetof(tw_indexer_arguments, weights_dtype), .words = kWords16},
   {"weights_stride", KIND_I64, offsetof(tw_indexer_arguments, weights_stride)},
   {"rope", KIND_INPUT, offsetof(tw_indexer_arguments, rope), .element = ELEMENT_F32},
   {"rope_positions", KIND_I64, offsetof(tw_indexer_arguments, rope_positions)},
@@ -945,7 +947,7 @@ static const Struct kStruct_tw_indexer_arguments = {
 
 static void init_tw_indexer_logits_problem(void* given) { tw_indexer_logits_problem_init(given); }
 static const Member kMembers_tw_indexer_logits_problem[] = {
-  {"format", KIND_WORD, offsetof(tw_indexer_logits_problem, format), .words = kWords26},
+  {"format", KIND_WORD, offsetof(tw_indexer_logits_problem, format), .words = kWords27},
   {"heads", KIND_I64, offsetof(tw_indexer_logits_problem, heads)},
   {"max_len", KIND_I64, offsetof(tw_indexer_logits_problem, max_len)},
   {"keys", KIND_STRUCT, offsetof(tw_indexer_logits_problem, keys), .inner = &kStruct_tw_kv_layout},
@@ -986,13 +988,13 @@ static void init_tw_hyper_connection_problem(void* given) { tw_hyper_connection_
 static const Member kMembers_tw_hyper_connection_problem[] = {
   {"tokens", KIND_I64, offsetof(tw_hyper_connection_problem, tokens)},
   {"hidden", KIND_I64, offsetof(tw_hyper_connection_problem, hidden)},
-  {"stream_dtype", KIND_WORD, offsetof(tw_hyper_connection_problem, stream_dtype), .words = kWords15},
+  {"stream_dtype", KIND_WORD, offsetof(tw_hyper_connection_problem, stream_dtype), .words = kWords16},
   {"has_merge", KIND_FLAG, offsetof(tw_hyper_connection_problem, has_merge)},
   {"has_second", KIND_FLAG, offsetof(tw_hyper_connection_problem, has_second)},
   {"has_mix", KIND_FLAG, offsetof(tw_hyper_connection_problem, has_mix)},
   {"is_head", KIND_FLAG, offsetof(tw_hyper_connection_problem, is_head)},
-  {"result_dtype", KIND_WORD, offsetof(tw_hyper_connection_problem, result_dtype), .words = kWords15},
-  {"second_dtype", KIND_WORD, offsetof(tw_hyper_connection_problem, second_dtype), .words = kWords15},
+  {"result_dtype", KIND_WORD, offsetof(tw_hyper_connection_problem, result_dtype), .words = kWords16},
+  {"second_dtype", KIND_WORD, offsetof(tw_hyper_connection_problem, second_dtype), .words = kWords16},
   {"iterations", KIND_I32, offsetof(tw_hyper_connection_problem, iterations)},
   {"eps", KIND_F64, offsetof(tw_hyper_connection_problem, eps)},
   {"norm_eps", KIND_F64, offsetof(tw_hyper_connection_problem, norm_eps)}};
@@ -1028,7 +1030,7 @@ static const Member kMembers_tw_hyper_embedding_problem[] = {
   {"tokens", KIND_I64, offsetof(tw_hyper_embedding_problem, tokens)},
   {"hidden", KIND_I64, offsetof(tw_hyper_embedding_problem, hidden)},
   {"vocab", KIND_I64, offsetof(tw_hyper_embedding_problem, vocab)},
-  {"stream_dtype", KIND_WORD, offsetof(tw_hyper_embedding_problem, stream_dtype), .words = kWords15}};
+  {"stream_dtype", KIND_WORD, offsetof(tw_hyper_embedding_problem, stream_dtype), .words = kWords16}};
 static PyObject* names_tw_hyper_embedding_problem[COUNT(kMembers_tw_hyper_embedding_problem)];
 static tw_hyper_embedding_problem defaults_tw_hyper_embedding_problem;
 static const Struct kStruct_tw_hyper_embedding_problem = {
@@ -1051,7 +1053,7 @@ static void init_tw_rms_norm_problem(void* given) { tw_rms_norm_problem_init(giv
 static const Member kMembers_tw_rms_norm_problem[] = {
   {"rows", KIND_I64, offsetof(tw_rms_norm_problem, rows)},
   {"cols", KIND_I64, offsetof(tw_rms_norm_problem, cols)},
-  {"x_dtype", KIND_WORD, offsetof(tw_rms_norm_problem, x_dtype), .words = kWords15},
+  {"x_dtype", KIND_WORD, offsetof(tw_rms_norm_problem, x_dtype), .words = kWords16},
   {"x_stride", KIND_I64, offsetof(tw_rms_norm_problem, x_stride)},
   {"out_stride", KIND_I64, offsetof(tw_rms_norm_problem, out_stride)},
   {"has_weight", KIND_FLAG, offsetof(tw_rms_norm_problem, has_weight)},
@@ -1078,7 +1080,7 @@ static void init_tw_sample_problem(void* given) { tw_sample_problem_init(given);
 static const Member kMembers_tw_sample_problem[] = {
   {"rows", KIND_I64, offsetof(tw_sample_problem, rows)},
   {"vocab", KIND_I64, offsetof(tw_sample_problem, vocab)},
-  {"logits_dtype", KIND_WORD, offsetof(tw_sample_problem, logits_dtype), .words = kWords27},
+  {"logits_dtype", KIND_WORD, offsetof(tw_sample_problem, logits_dtype), .words = kWords28},
   {"parts", KIND_I64, offsetof(tw_sample_problem, parts)},
   {"row_stride", KIND_I64, offsetof(tw_sample_problem, row_stride)},
   {"part_stride", KIND_I64, offsetof(tw_sample_problem, part_stride)}};
@@ -1131,7 +1133,7 @@ static const Struct kStruct_tw_gather_rows_arguments = {
 
 static void init_tw_chat_message(void* given) { tw_chat_message_init(given); }
 static const Member kMembers_tw_chat_message[] = {
-  {"role", KIND_WORD, offsetof(tw_chat_message, role), .words = kWords28},
+  {"role", KIND_WORD, offsetof(tw_chat_message, role), .words = kWords29},
   {"content", KIND_TEXT, offsetof(tw_chat_message, content)},
   {"reasoning", KIND_TEXT, offsetof(tw_chat_message, reasoning)}};
 static PyObject* names_tw_chat_message[COUNT(kMembers_tw_chat_message)];
@@ -1239,15 +1241,15 @@ static const Query kQueries_tw_attention[] = {
   {"flops", "2 * (head_dim + value_dim) for every visible score.", .number = flops_tw_attention}};
 static const Rule kRules_tw_attention[] = {
   {.member = 0, .dtype_offset = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, batch), 0, 0}, {offsetof(tw_attention_problem, q_len), 0, 0}, {offsetof(tw_attention_problem, heads), 0, 0}, {offsetof(tw_attention_problem, head_dim), 0, 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, q_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_CLEAR, false, offsetof(tw_attention_problem, is_packed)}}},
-  {.member = 1, .dtype_offset = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, batch), 0, 0}, {offsetof(tw_attention_problem, kv_len), 0, 0}, {offsetof(tw_attention_problem, kv_heads), 0, 0}, {offsetof(tw_attention_problem, head_dim), 0, 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, k_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_CLEAR, true, offsetof(tw_attention_problem, page_size)}, {FLAG_CLEAR, false, offsetof(tw_attention_problem, is_packed)}}},
-  {.member = 2, .dtype_offset = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, batch), 0, 0}, {offsetof(tw_attention_problem, kv_len), 0, 0}, {offsetof(tw_attention_problem, kv_heads), 0, 0}, {offsetof(tw_attention_problem, value_dim), 0, offsetof(tw_attention_problem, head_dim)}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, v_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_CLEAR, true, offsetof(tw_attention_problem, page_size)}, {FLAG_CLEAR, false, offsetof(tw_attention_problem, is_packed)}}},
+  {.member = 1, .dtype_offset = offsetof(tw_attention_problem, kv_dtype), .dtype_otherwise = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, batch), 0, 0}, {offsetof(tw_attention_problem, kv_len), 0, 0}, {offsetof(tw_attention_problem, kv_heads), 0, 0}, {offsetof(tw_attention_problem, head_dim), 0, 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, k_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_CLEAR, true, offsetof(tw_attention_problem, page_size)}, {FLAG_CLEAR, false, offsetof(tw_attention_problem, is_packed)}}},
+  {.member = 2, .dtype_offset = offsetof(tw_attention_problem, kv_dtype), .dtype_otherwise = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, batch), 0, 0}, {offsetof(tw_attention_problem, kv_len), 0, 0}, {offsetof(tw_attention_problem, kv_heads), 0, 0}, {offsetof(tw_attention_problem, value_dim), 0, offsetof(tw_attention_problem, head_dim)}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, v_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_CLEAR, true, offsetof(tw_attention_problem, page_size)}, {FLAG_CLEAR, false, offsetof(tw_attention_problem, is_packed)}}},
   {.member = 3, .dtype_offset = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, batch), 0, 0}, {offsetof(tw_attention_problem, q_len), 0, 0}, {offsetof(tw_attention_problem, heads), 0, 0}, {offsetof(tw_attention_problem, value_dim), 0, offsetof(tw_attention_problem, head_dim)}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, out_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_CLEAR, false, offsetof(tw_attention_problem, is_packed)}}},
   {.member = 4, .dtype = TW_F32, .extents = {{offsetof(tw_attention_problem, batch), 0, 0}, {offsetof(tw_attention_problem, heads), 0, 0}, {offsetof(tw_attention_problem, q_len), 0, 0}}, .num_extents = 3, .flags = {{FLAG_CLEAR, false, offsetof(tw_attention_problem, is_packed)}}},
   {.member = 0, .dtype_offset = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, total_q), 0, 0}, {offsetof(tw_attention_problem, heads), 0, 0}, {offsetof(tw_attention_problem, head_dim), 0, 0}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, q_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_SET, false, offsetof(tw_attention_problem, is_packed)}}},
-  {.member = 1, .dtype_offset = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, total_kv), 0, 0}, {offsetof(tw_attention_problem, kv_heads), 0, 0}, {offsetof(tw_attention_problem, head_dim), 0, 0}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, k_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_CLEAR, true, offsetof(tw_attention_problem, page_size)}, {FLAG_SET, false, offsetof(tw_attention_problem, is_packed)}}},
-  {.member = 1, .dtype_offset = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, num_pages), 0, 0}, {offsetof(tw_attention_problem, page_size), 0, 0}, {offsetof(tw_attention_problem, kv_heads), 0, 0}, {offsetof(tw_attention_problem, head_dim), 0, 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, k_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_SET, true, offsetof(tw_attention_problem, page_size)}}},
-  {.member = 2, .dtype_offset = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, total_kv), 0, 0}, {offsetof(tw_attention_problem, kv_heads), 0, 0}, {offsetof(tw_attention_problem, value_dim), 0, offsetof(tw_attention_problem, head_dim)}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, v_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_CLEAR, true, offsetof(tw_attention_problem, page_size)}, {FLAG_SET, false, offsetof(tw_attention_problem, is_packed)}}},
-  {.member = 2, .dtype_offset = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, num_pages), 0, 0}, {offsetof(tw_attention_problem, page_size), 0, 0}, {offsetof(tw_attention_problem, kv_heads), 0, 0}, {offsetof(tw_attention_problem, value_dim), 0, offsetof(tw_attention_problem, head_dim)}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, v_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_SET, true, offsetof(tw_attention_problem, page_size)}}},
+  {.member = 1, .dtype_offset = offsetof(tw_attention_problem, kv_dtype), .dtype_otherwise = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, total_kv), 0, 0}, {offsetof(tw_attention_problem, kv_heads), 0, 0}, {offsetof(tw_attention_problem, head_dim), 0, 0}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, k_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_CLEAR, true, offsetof(tw_attention_problem, page_size)}, {FLAG_SET, false, offsetof(tw_attention_problem, is_packed)}}},
+  {.member = 1, .dtype_offset = offsetof(tw_attention_problem, kv_dtype), .dtype_otherwise = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, num_pages), 0, 0}, {offsetof(tw_attention_problem, page_size), 0, 0}, {offsetof(tw_attention_problem, kv_heads), 0, 0}, {offsetof(tw_attention_problem, head_dim), 0, 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, k_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_SET, true, offsetof(tw_attention_problem, page_size)}}},
+  {.member = 2, .dtype_offset = offsetof(tw_attention_problem, kv_dtype), .dtype_otherwise = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, total_kv), 0, 0}, {offsetof(tw_attention_problem, kv_heads), 0, 0}, {offsetof(tw_attention_problem, value_dim), 0, offsetof(tw_attention_problem, head_dim)}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, v_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_CLEAR, true, offsetof(tw_attention_problem, page_size)}, {FLAG_SET, false, offsetof(tw_attention_problem, is_packed)}}},
+  {.member = 2, .dtype_offset = offsetof(tw_attention_problem, kv_dtype), .dtype_otherwise = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, num_pages), 0, 0}, {offsetof(tw_attention_problem, page_size), 0, 0}, {offsetof(tw_attention_problem, kv_heads), 0, 0}, {offsetof(tw_attention_problem, value_dim), 0, offsetof(tw_attention_problem, head_dim)}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, v_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_SET, true, offsetof(tw_attention_problem, page_size)}}},
   {.member = 3, .dtype_offset = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, total_q), 0, 0}, {offsetof(tw_attention_problem, heads), 0, 0}, {offsetof(tw_attention_problem, value_dim), 0, offsetof(tw_attention_problem, head_dim)}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, out_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_SET, false, offsetof(tw_attention_problem, is_packed)}}},
   {.member = 4, .dtype = TW_F32, .extents = {{offsetof(tw_attention_problem, heads), 0, 0}, {offsetof(tw_attention_problem, total_q), 0, 0}}, .num_extents = 2, .flags = {{FLAG_SET, false, offsetof(tw_attention_problem, is_packed)}}},
   {.member = 5, .dtype = TW_F32, .extents = {{offsetof(tw_attention_problem, heads), 0, 0}}, .num_extents = 1}};
@@ -2440,7 +2442,7 @@ const Class kClasses[] = {
     create_tw_moe_weights, destroy_tw_moe_weights,
     kQueries_tw_moe_weights, COUNT(kQueries_tw_moe_weights), NULL, 0, NULL, 0},
   {"Attention",
-    "Attention(device, /, *, dtype='bf16', batch=1, heads=1, kv_heads=1, q_len=0, kv_len=0, head_dim=0, scale=0.0, causal=False, window_left=-1, window_right=-1, softcap=0.0, has_sink=False, has_lse=False, is_packed=False, total_q=0, total_kv=0, q_strides=None, k_strides=None, v_strides=None, out_strides=None, kernel=None, out_dtype='absent', fp8=None, has_q_lengths=False, has_kv_lengths=False, page_size=0, num_pages=0, max_pages=0, table_stride=0, value_dim=0, chunk=0)\n"
+    "Attention(device, /, *, dtype='bf16', batch=1, heads=1, kv_heads=1, q_len=0, kv_len=0, head_dim=0, scale=0.0, causal=False, window_left=-1, window_right=-1, softcap=0.0, has_sink=False, has_lse=False, is_packed=False, total_q=0, total_kv=0, q_strides=None, k_strides=None, v_strides=None, out_strides=None, kernel=None, out_dtype='absent', fp8=None, has_q_lengths=False, has_kv_lengths=False, page_size=0, num_pages=0, max_pages=0, table_stride=0, value_dim=0, chunk=0, kv_dtype='absent')\n"
     "--\n"
     "\n"
     "Attention over whole sequences.\n"
@@ -2476,7 +2478,8 @@ const Class kClasses[] = {
     "  max_pages: in all, and of a sequence\n"
     "  table_stride: 0: max_pages\n"
     "  value_dim: of v and out; 0: head_dim\n"
-    "  chunk: keys of a chunk: a query sees those of its own alone; 0: all keys are one",
+    "  chunk: keys of a chunk: a query sees those of its own alone; 0: all keys are one\n"
+    "  kv_dtype: 'bf16', 'f16', 'e4m3', 'absent'; of k and v: 'absent': dtype; or 'e4m3'",
     "Device", &kStruct_tw_attention_problem, &kStruct_inputs_tw_attention, plan_tw_attention,
     create_tw_attention, destroy_tw_attention,
     kQueries_tw_attention, COUNT(kQueries_tw_attention), kRules_tw_attention, COUNT(kRules_tw_attention), kCalls_tw_attention, COUNT(kCalls_tw_attention)},

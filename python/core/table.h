@@ -67,7 +67,8 @@ typedef struct Extent {
 typedef struct Rule {
   int member; /* of the arguments of the first call */
   int32_t dtype;
-  size_t dtype_offset; /* 0: dtype */
+  size_t dtype_offset;    /* 0: dtype */
+  size_t dtype_otherwise; /* of the member that counts where that one is TW_ABSENT */
   Extent extents[MAX_EXTENTS];
   int num_extents;
   enum { STRIDES_NONE, STRIDES_STRUCT, STRIDES_ROW } strides;

@@ -521,6 +521,7 @@ class Attention(Operator):
       table_stride: 0: max_pages
       value_dim: of v and out; 0: head_dim
       chunk: keys of a chunk: a query sees those of its own alone; 0: all keys are one
+      kv_dtype: 'bf16', 'f16', 'e4m3', 'absent'; of k and v: 'absent': dtype; or 'e4m3'
     """
     def __new__(
         cls,
@@ -559,6 +560,7 @@ class Attention(Operator):
         table_stride: int = 0,
         value_dim: int = 0,
         chunk: int = 0,
+        kv_dtype: Literal["bf16", "f16", "e4m3", "absent"] | DType = 'absent',
     ) -> Self: ...
     @property
     def plan_text(self) -> str:

@@ -10,6 +10,7 @@ from tilewright.torch import _paged  # noqa: E402
 from torch_reference import attention, bf16, close, i32, place  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("kernels", "torch_device")
+E4M3 = torch.float8_e4m3fn
 LIMIT = 2e-2  # values below 5, roundings of bf16, 2^-9 each
 
 
@@ -105,8 +106,6 @@ def test_varlen_with_lengths_in_use():
     for rows, keys in ((slice(0, 7), slice(0, 9)), (slice(7, 20), slice(11, 31))):
         expected = attention(q[None, rows], k[None, keys], v[None, keys], causal=True)[0]
         close(out[None, rows], expected, LIMIT)
-    with pytest.raises(tilewright.InvalidArgument, match="q_descale beside q_lengths, kv_lengths or chunk"):
-        tt.attention_varlen(q, k, v, **packing, kv_lengths=i32([9, 20]), q_descale=torch.ones(1))
 
 
 def test_chunks_are_sequences_of_their_own():
@@ -131,10 +130,58 @@ def test_every_head_size_is_read_as_it_is(d):
     close(lse, expected[1], 1e-5)
 
 
+def in_e4m3(x, sharing):
+    """The caches of x as codes, and scales of them and of queries; keys of x become what both stand for."""
+    shape = (len(x.sequences), 2) if sharing == "head" else (1,)
+    scales = {f"{name}_descale": torch.rand(shape, generator=torch.Generator().manual_seed(i)) + 0.4
+              for i, name in enumerate("qkv")}
+    x.k, x.v = x.k.to(E4M3), x.v.to(E4M3)
+    for b, kv in enumerate(x.keys):
+        for i, name in enumerate(("k_descale", "v_descale")):
+            scale = scales[name][b, :, None] if sharing == "head" else scales[name]
+            kv[i] = kv[i].to(E4M3).float() * scale
+    return {name: scale.to(place()) for name, scale in scales.items()}
+
+
+@pytest.mark.parametrize("sharing", ["tensor", "head"])
+@pytest.mark.parametrize("page", [2, 16])
+def test_queries_of_16_bits_over_caches_of_e4m3(sharing, page):
+    x = Pages(MIXED, page=page)
+    scales = in_e4m3(x, sharing)
+    options = {"causal": True, "window": (6, -1)}
+    given = {**x.given(), **options, "k_descale": scales["k_descale"], "v_descale": scales["v_descale"]}
+    out, lse = tt.attention_paged(x.q, x.k, x.v, **given, return_lse=True)
+    expected = x.expected(**options)
+    close(out, expected[0], LIMIT)
+    close(lse, expected[1], 1e-5)
+    again = torch.full_like(x.q, torch.nan)
+    assert tt.attention_paged(x.q, x.k, x.v, **given, out=again) is again  # a known call
+    assert torch.equal(again, out)
+
+
+@pytest.mark.parametrize("sharing", ["tensor", "head"])
+def test_queries_of_e4m3_over_caches_of_e4m3(sharing):
+    x = Pages(MIXED)
+    scales, codes = in_e4m3(x, sharing), x.q.to(E4M3)
+    rows = [n for n, _ in x.sequences]
+    of_rows = scales["q_descale"] if sharing == "tensor" else torch.cat(
+        [scale.repeat_interleave(2).expand(n, 4) for n, scale in zip(rows, scales["q_descale"], strict=True)]
+    )[..., None]
+    x.q = codes.float() * of_rows
+    for dtype in (torch.bfloat16, torch.float16):
+        out = torch.full(codes.shape, torch.nan, dtype=dtype, device=place())
+        tt.attention_paged(codes, x.k, x.v, **x.given(), **scales, causal=True, out=out)
+        # Weights are rounded to 2^-4 of themselves, and values are below 5 * 1.4.
+        close(out, x.expected(causal=True)[0], 2**-4 * 7)
+    out, lse = tt.attention_paged(codes, x.k, x.v, **x.given(), **scales, causal=True, return_lse=True)
+    assert out.dtype is torch.bfloat16
+    close(lse, x.expected(causal=True)[1], 2e-3)  # scores are sums of 13 bits
+
+
 def test_operators_are_what_they_say():
     x = Pages([(3, 9), (2, 5)])
     options = (3, 0, None, True, -1, -1, 0.0, "auto")
-    args = (x.q, x.k.nan_to_num(), x.v.nan_to_num(), x.table, None, x.kv_lengths, x.cu_q, None, None, *options)
+    args = (x.q, x.k.nan_to_num(), x.v.nan_to_num(), x.table, None, x.kv_lengths, x.cu_q, *(None,) * 5, *options)
     torch.library.opcheck(torch.ops.tilewright.attention_paged.default, (*args, True))
     torch.library.opcheck(torch.ops.tilewright.attention_paged_out.default, (*args, torch.empty_like(x.q), None))
     shapes = torch.ops.tilewright.attention_paged(*(a.to("meta") if torch.is_tensor(a) else a for a in args), True)
@@ -149,8 +196,10 @@ def test_no_kernel_is_a_reason_of_the_plan():
         tt.attention_paged(wide.q, wide.k, wide.v, **wide.given())
     reason, = _paged.reasons_against(x.q.device, torch.bfloat16, 4, 2, 264)
     assert (reason.value, reason.rule) == ("k6_pages", "exists for head_dim 64, 96, 128, 192, 256")
-    reason, = _paged.reasons_against(x.q.device, torch.float8_e4m3fn, 4, 2, 64)
-    assert (reason.value, reason.rule) == ("k6_pages", "does not support operands of e4m3")
+    assert _paged.reasons_against(x.q.device, E4M3, 4, 2, 64) == ()
+    assert _paged.reasons_against(x.q.device, torch.float16, 4, 2, 64, None, E4M3) == ()
+    reason, = _paged.reasons_against(x.q.device, E4M3, 4, 2, 272)
+    assert (reason.value, reason.rule) == ("k7_pages", "exists for head_dim 64, 128, 256")
     if place() == "cpu":
         tt.set_device("sim:b200")
         assert _paged.reasons_against(x.q.device, torch.bfloat16, 4, 2, 64) == ()
@@ -170,7 +219,7 @@ def refusals(x):
     yield {"q_lengths": x.kv_lengths[None]}, "q_lengths int32.*expected one dimension"
     yield {"cu_q": None}, r"q bfloat16.*expected \[rows, heads, head_dim\] with cu_q"
     yield {"sink": torch.ones(3, device=place())}, r"sink float32\[3\].*expected float32\[4\]"
-    yield {"out": x.q.float()}, "out float32.*expected .* of the dtype and on the device of q"
+    yield {"out": x.q.float()}, "out float32.*expected .* of torch.bfloat16 on the device of q"
 
 
 def test_bad_input_is_one_sentence():

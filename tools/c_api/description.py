@@ -173,7 +173,7 @@ def read_rules(path):
         if not line.startswith(" "):
             name = line.partition(".")[0]
             continue
-        match = re.fullmatch(r"(\w+) (\w+) \[([^]]+)\](?: by (\w+))?((?: if [!\w-]+)*)", line.strip())
+        match = re.fullmatch(r"(\w+) ([\w|]+) \[([^]]+)\](?: by (\w+))?((?: if [!\w-]+)*)", line.strip())
         if not match:
             raise DescriptionError(f"cannot read {line!r}")
         rule = Rule(match[1], match[2], match[3].split(), match[4] or "", match[5].split(" if ")[1:])

@@ -142,7 +142,10 @@ def rule(description, item, rule):
             raise DescriptionError(f"tensors.txt: {item.problem} has no member {name}")
         return f"offsetof({item.problem}, {name})"
 
-    dtype = f".dtype = TW_{rule.dtype}" if rule.dtype.isupper() else f".dtype_offset = {at(rule.dtype)}"
+    name, _, otherwise = rule.dtype.partition("|")
+    dtype = f".dtype = TW_{name}" if name.isupper() else f".dtype_offset = {at(name)}"
+    if otherwise:
+        dtype += f", .dtype_otherwise = {at(otherwise)}"
     def extent(e):
         first, _, otherwise = e.partition("|")
         number, offset = (first, 0) if first.isdigit() else (0, at(first))

@@ -103,7 +103,8 @@ def lacking(q: Tensor, k: Tensor, v: Tensor) -> str:
     """What reads pages, and lengths on the device, and why it does not here; empty if it does."""
     widths = (q.shape[-1], v.shape[-1])
     found = _paged.reasons_against(q.device, q.dtype, q.shape[-2], k.shape[-2], *widths)
-    return f"kernel k6_pages, and kernel {found[0].value} {found[0].rule}" if found else ""
+    own = "k7_pages" if q.dtype == E4M3 else "k6_pages"
+    return f"kernel {own}, and kernel {found[0].value} {found[0].rule}" if found else ""
 
 
 def forward(
@@ -160,7 +161,7 @@ def forward(
         options = (scale, causal, *sides, softcap)
         cu = (cu_q, cu_k, max_seqlen_q, max_seqlen_k)
         in_use = (packed(seqused_q), packed(seqused_k))
-        return _in_use(used, cu, *in_use, out, options, attention_chunk, return_lse)
+        return _in_use(used, cu, *in_use, out, options, attention_chunk, return_lse, descales)
     if cu_q is not None and cu_k is not None:
         if seqused_k is not None:
             rows, cu_k = _used_rows(cu_k, seqused_k, k.shape[0])
@@ -250,6 +251,7 @@ def _in_use(
     options: tuple[Any, ...],
     chunk: int,
     return_lse: bool,
+    descales: tuple[Tensor | None, ...],
 ) -> tuple[Tensor, Tensor | None]:
     """By a kernel that reads the lengths, and knows chunks. Rows that are not in use get 0, and an lse of -inf."""
     q, cu_q, cu_k = used[0], cu[0], cu[1]
@@ -259,10 +261,11 @@ def _in_use(
     if cu_q is not None and 0 in sizes and q.shape[0]:
         raise ValueError("max_seqlen_q and max_seqlen_k go with cu_seqlens_q and cu_seqlens_k")
     if seqused_q is not None:
-        out = torch.zeros(shape, dtype=q.dtype, device=q.device) if out is None else out.zero_()
+        dtype = torch.bfloat16 if q.dtype == E4M3 else q.dtype
+        out = torch.zeros(shape, dtype=dtype, device=q.device) if out is None else out.zero_()
         rows = _attention._lse_shape(q)
         lse = q.new_full(rows, -math.inf, dtype=torch.float32) if return_lse else None
-    given = (*used, None, seqused_q, seqused_k, cu_q, cu_k, None, out, lse, return_lse)
+    given = (*used, None, seqused_q, seqused_k, cu_q, cu_k, None, *descales, out, lse, return_lse)
     done = _paged.attend((*given, *sizes, *options, "auto", chunk))
     return done if return_lse else (done, None)
 

@@ -250,7 +250,8 @@ def with_cache(
         packing = (packed(cu_seqlens_q), packed(seqused_q), max_seqlen_q)
         masking = (scale, causal, left, right, softcap)
         keys = (k_cache, v_cache, cache_seqlens, page_table, packed(cache_leftpad))
-        return _over_pages(q, keys, packing, out, masking, return_lse, attention_chunk)
+        used = descales if q.dtype == E4M3 else (None, None, None)
+        return _over_pages(q, keys, packing, out, masking, return_lse, attention_chunk, used)
     options = (scale, causal or right == 0, -1 if left >= room - 1 else left, softcap)
     scales: tuple[Tensor | None, Tensor | None] = (None, None)
     if q.dtype == E4M3:
@@ -283,6 +284,7 @@ def _over_pages(
     options: tuple[Any, ...],
     return_lse: bool,
     chunk: int,
+    descales: tuple[Tensor | None, ...],
 ) -> tuple[Tensor, Tensor | None]:
     """What decode attention does not take. Rows that are not in use get 0, and an lse of -inf.
 
@@ -311,10 +313,13 @@ def _over_pages(
     result = out if out is not None and out.shape == result_shape else None
     lse: Tensor | None = None
     if used_q is not None:
-        result = q.new_zeros(result_shape) if result is None else result.zero_()
+        dtype = torch.bfloat16 if q.dtype == E4M3 else q.dtype
+        result = q.new_zeros(result_shape, dtype=dtype) if result is None else result.zero_()
         if return_lse:
             lse = q.new_full(_attention._lse_shape(q), -math.inf, dtype=torch.float32)
-    given = (q, k, v, _table(page_table), used_q, lengths, cu_q, cu_k, None, result, lse, return_lse)
+    given: tuple[Any, ...]
+    given = (q, k, v, _table(page_table), used_q, lengths, cu_q, cu_k, None, *descales)
+    given += (result, lse, return_lse)
     done = _paged.attend((*given, max_q, room, *options, "auto", chunk))
     found: Tensor = done[0] if return_lse else done
     lse = done[1] if return_lse else None

@@ -107,17 +107,19 @@ def attention_varlen(
     cu_q, cu_kv            int32 [batch + 1]: the row at which each sequence begins, and the end
     max_q                  at least the longest sequence's queries; max_kv its keys
     q_lengths, kv_lengths  int32 [batch]: queries and keys in use, the first of each sequence's rows,
-                           read on the device; rows of results behind them are not written. Of
-                           bfloat16 and float16, on Blackwell of heads up to 128
-    chunk                  keys of a chunk: a query sees those of its own alone; 0: all are one. Of
-                           bfloat16 and float16, on Blackwell of heads up to 128
+                           read on the device; rows of results behind them are not written. On
+                           Hopper, and of bfloat16 and float16 on Blackwell, heads up to 128
+    chunk                  keys of a chunk: a query sees those of its own alone; 0: all are one. On
+                           Hopper, and of bfloat16 and float16 on Blackwell, heads up to 128
     The lse is [heads, rows].
     """
     if q_lengths is not None or kv_lengths is not None or chunk:
-        return _attend_lengths(
-            (q, k, v, None, q_lengths, kv_lengths, cu_q, cu_kv, sink, out, None, return_lse)
-            + (max_q, max_kv, scale, causal, *window, softcap, kernel, chunk),
-            (q_descale, k_descale, v_descale),
+        from . import _paged
+
+        return _paged.attend(
+            (q, k, v, None, q_lengths, kv_lengths, cu_q, cu_kv, sink)
+            + (q_descale, k_descale, v_descale, out, None, return_lse)
+            + (max_q, max_kv, scale, causal, *window, softcap, kernel, chunk)
         )
     given: tuple[Any, ...]
     given = (q, k, v, sink, cu_q, cu_kv, q_descale, k_descale, v_descale, out, None, return_lse)
@@ -125,15 +127,6 @@ def attention_varlen(
     if not is_compiling() and (done := _calls.run(*given)) is not None:
         return done
     return attend(given)
-
-
-def _attend_lengths(given: tuple[Any, ...], scales: tuple[Tensor | None, ...]) -> Any:
-    from . import _paged
-
-    names = ("q_descale", "k_descale", "v_descale")
-    for name, scale in zip(names, scales, strict=True):
-        require(scale is None, f"{name} beside q_lengths, kv_lengths or chunk: expected operands of 16 bits")
-    return _paged.attend(given)
 
 
 def require_dims(q: Tensor, dims: int, shape: str) -> None:

@@ -11,7 +11,7 @@ from torch.compiler import is_compiling
 import tilewright
 from tilewright import Reason
 
-from ._attention import _empty_out, _lse_shape, out_shape
+from ._attention import _empty_out, _lse_shape, are_at_one_place, descales, out_shape
 from ._context import (
     DTYPES,
     Entry,
@@ -33,9 +33,11 @@ from ._context import (
 )
 from ._ops import define_with_lse
 
+_E4M3 = torch.float8_e4m3fn
 _INPUTS = (
     "Tensor q, Tensor k, Tensor v, Tensor? page_table, Tensor? q_lengths, Tensor? kv_lengths, "
-    "Tensor? cu_q, Tensor? cu_kv, Tensor? sink, SymInt max_q, SymInt max_kv, float? scale, "
+    "Tensor? cu_q, Tensor? cu_kv, Tensor? sink, Tensor? q_descale, Tensor? k_descale, "
+    "Tensor? v_descale, SymInt max_q, SymInt max_kv, float? scale, "
     "bool causal, SymInt window_left, SymInt window_right, float softcap, str kernel"
 )
 
@@ -55,6 +57,9 @@ def attention_paged(
     window: tuple[int, int] = (-1, -1),
     softcap: float = 0.0,
     sink: Tensor | None = None,
+    q_descale: Tensor | None = None,
+    k_descale: Tensor | None = None,
+    v_descale: Tensor | None = None,
     out: Tensor | None = None,
     return_lse: bool = False,
     kernel: str = "auto",
@@ -62,9 +67,13 @@ def attention_paged(
 ) -> Any:
     """attention() of q over keys in pages: parts of prompts and sequences that decode, in one call.
 
-    q                 [rows, heads, d] with cu_q, or [b, s, heads, d]; bfloat16 or float16
-    k_cache, v_cache  [pages, page_size, kv_heads, d] of q's dtype; values may be of another width
-                      dv, and out is then, too
+    q                 [rows, heads, d] with cu_q, or [b, s, heads, d]; bfloat16, float16, or
+                      float8_e4m3fn over caches of it: products are of e4m3 then, and out is bf16
+    k_cache, v_cache  [pages, page_size, kv_heads, d] of q's dtype, or float8_e4m3fn, whose codes
+                      queries of 16 bits meet exactly, as numbers of their dtype; values may be of
+                      another width dv, and out is then, too, but where q is of e4m3
+    q_descale         of e4m3 operands, with k_descale and v_descale: fp32, one number or
+                      [b, kv_heads]
     page_table        int32 [b, max_pages]: key j of a sequence is row j % page_size of page
                       page_table[b, j / page_size]; one that names no page stands for zeros
     kv_lengths        int32 [b]: keys of each sequence, read on the device
@@ -81,7 +90,8 @@ def attention_paged(
         require(cu_q is None, "max_q is None; with cu_q, expected the longest sequence's queries or more")
         max_q = q.shape[1] if q.dim() == 4 else 0
     given: tuple[Any, ...]
-    given = (q, k_cache, v_cache, page_table, q_lengths, kv_lengths, cu_q, None, sink, out, None)
+    given = (q, k_cache, v_cache, page_table, q_lengths, kv_lengths, cu_q, None, sink)
+    given += (q_descale, k_descale, v_descale, out, None)
     given += (return_lse, max_q, 0, scale, causal, *window, softcap, kernel, chunk)
     if not is_compiling() and (done := _calls.run(*given)) is not None:
         return done
@@ -97,30 +107,37 @@ def reasons_against(
     kv_heads: int,
     head_dim: int,
     value_dim: int | None = None,
+    kv_dtype: torch.dtype | None = None,
 ) -> tuple[Reason, ...]:
     """Why no kernel there reads keys in pages, or lengths on the device; empty if one does.
 
     One reason: that of the kernel for it, or on devices that have none what the others lack.
     """
-    key = ("reads pages", device, dtype, heads, kv_heads, head_dim, value_dim)
+    key = ("reads pages", device, dtype, heads, kv_heads, head_dim, value_dim, kv_dtype)
     found: tuple[Reason, ...] | None = table.get(key)
     if found is None:
         on = "h200" if device.type == "meta" else device_of(device)
         problem = {"heads": heads, "kv_heads": kv_heads, "head_dim": head_dim, "scale": 1.0}
         problem |= {"value_dim": value_dim or 0}
+        problem |= {} if kv_dtype is None else {"kv_dtype": DTYPES[kv_dtype]}
         problem |= {"page_size": 16, "num_pages": 1, "max_pages": 1, "has_kv_lengths": True}
         answer = tilewright.can_implement(
             "Attention", on, dtype=DTYPES.get(dtype, "f32"), q_len=1, kv_len=16, **problem
         )
-        own = [reason for reason in answer.reasons if reason.value in ("k6_pages", "sm100_pages")]
+        kernels = ("k7_pages",) if dtype is _E4M3 else ("k6_pages", "sm100_pages")
+        own = [reason for reason in answer.reasons if reason.value in kernels]
         lacking = [reason for reason in answer.reasons if "pages" in reason.rule]
         found = table.add(key, tuple((own or lacking or answer.reasons)[:1]))
     return found
 
 
 #: Tensors of a call, results last.
-_TENSORS = places_of("q k v block_table q_lengths kv_lengths cu_q cu_kv sink out lse")
-_NAMES = "q k v page_table q_lengths kv_lengths cu_q cu_kv sink out lse"
+_TENSORS = places_of(
+    "q k v block_table q_lengths kv_lengths cu_q cu_kv sink q_descale k_descale v_descale out lse"
+)
+_NAMES = (
+    "q k v page_table q_lengths kv_lengths cu_q cu_kv sink q_descale k_descale v_descale out lse"
+)
 _calls = known_calls(len(_TENSORS))
 
 
@@ -130,11 +147,11 @@ def attend(given: tuple[Any, ...]) -> Any:
     k and v are [pages, page_size, kv_heads, d] with page_table, and else [rows, kv_heads, d] with
     cu_kv, or [b, t, kv_heads, d]. A given lse is written where there are queries.
     """
-    q, k, v, *_, sink, out, lse, return_lse = given[:12]
+    q, k, v, *_, sink, _, _, _, out, lse, return_lse = given[:15]
     expect_tensors(_NAMES, given, 3)
     _require_rows(q, given[6])
     direct = is_direct(q, k, v) and (sink is None or have_no_gradient(sink))
-    args, chunk = (*given[:9], *given[12:-1]), given[-1]
+    args, chunk = (*given[:12], *given[15:-1]), given[-1]
     if not direct and out is None and lse is None:
         out, lse = _paged_op(*args, return_lse, chunk)
         return (out, lse) if return_lse else out
@@ -165,6 +182,9 @@ def _paged_into(
     cu_q: Tensor | None,
     cu_kv: Tensor | None,
     sink: Tensor | None,
+    q_descale: Tensor | None,
+    k_descale: Tensor | None,
+    v_descale: Tensor | None,
     max_q: int,
     max_kv: int,
     scale: float | None,
@@ -180,17 +200,27 @@ def _paged_into(
     """The operator, which the next call may hand over to what it is given."""
     if q.numel() == 0:
         return None
+    sharing, is_as_given = None, True
+    if k.dtype is _E4M3:
+        batch = q.shape[0] if cu_q is None else cu_q.shape[0] - 1
+        scales = (q_descale, k_descale, v_descale)
+        sharing, used = descales(scales, (batch, k.shape[-2]), q.device)
+        q_descale, k_descale, v_descale = used if q.dtype is _E4M3 else (None, *used[1:])
+        is_as_given = are_at_one_place(scales, (q_descale, k_descale, v_descale))
     lengths = (page_table, q_lengths, kv_lengths, cu_q, cu_kv)
     key = (
         "attention_paged",
         signature(q, k, v, out, lse, sink, *lengths),
-        *(max_q, max_kv, scale, causal, window_left, window_right, softcap, kernel, chunk),
+        *(sharing, max_q, max_kv, scale, causal, window_left, window_right, softcap, kernel, chunk),
     )
     entry: Entry | None = table.get(key)
     if entry is None:
         _check(q, k, v, page_table, q_lengths, kv_lengths, cu_q, cu_kv, sink, out, lse)
         problem = {
             **_shape(q, k, page_table, cu_q, max_q, max_kv),
+            "out_dtype": DTYPES[out.dtype] if q.dtype is _E4M3 else None,
+            "kv_dtype": DTYPES[k.dtype],
+            "fp8": {"scales": sharing} if sharing else None,
             "value_dim": v.shape[-1],
             "scale": scale,
             "causal": causal,
@@ -221,9 +251,12 @@ def _paged_into(
         q_lengths=q_lengths,
         kv_lengths=kv_lengths,
         block_table=page_table,
+        q_descale=q_descale,
+        k_descale=k_descale,
+        v_descale=v_descale,
         workspace=workspace(entry, q.device),
     )
-    return entry
+    return entry if is_as_given else None
 
 
 def _shape(
@@ -271,8 +304,11 @@ def _check(
     lse: Tensor | None,
 ) -> None:
     text = ", ".join((describe("q", q), describe("k", k), describe("v", v)))
-    require(q.dtype in DTYPES, f"{text}: expected bfloat16 or float16")
-    require(q.dtype == k.dtype == v.dtype, f"{text}: expected one dtype; convert with .to()")
+    require(q.dtype in DTYPES, f"{text}: expected bfloat16, float16 or float8_e4m3fn")
+    require(
+        k.dtype == v.dtype and k.dtype in (q.dtype, _E4M3),
+        f"{text}: expected one dtype, or k and v in float8_e4m3fn; convert with .to()",
+    )
     require(q.device == k.device == v.device, f"{text}: expected one device; move with .to()")
     _require_rows(q, cu_q)
     lengths = (("q_lengths", q_lengths), ("kv_lengths", kv_lengths), ("cu_q", cu_q), ("cu_kv", cu_kv))
@@ -318,10 +354,11 @@ def _check(
         f"{describe('page_table', page_table)}: expected int32 [{batch}, pages of a sequence] on "
         f"{q.device}, rows contiguous",
     )
+    dtypes = (torch.bfloat16, torch.float16) if q.dtype is _E4M3 else (q.dtype,)
     require(
-        out.shape == out_shape(q, v) and out.device == q.device and out.dtype == q.dtype,
-        f"{describe('out', out)}: expected {list(out_shape(q, v))} of the dtype and on the device of "
-        f"{describe('q', q)}",
+        out.shape == out_shape(q, v) and out.device == q.device and out.dtype in dtypes,
+        f"{describe('out', out)}: expected {list(out_shape(q, v))} of {' or '.join(map(str, dtypes))} "
+        f"on the device of {describe('q', q)}",
     )
     require_operand("lse", lse, q, torch.float32, _lse_shape(q))
 

@@ -6,6 +6,7 @@
 #include "ops/attention/fp8.h"
 #include "ops/attention/padding.h"
 #include "ops/attention/plan.h"
+#include "ops/attention/problem.h"
 #include "ops/operator/operator.h"
 #include "ops/operator/workspace.h"
 
@@ -107,9 +108,12 @@ void Attention::run(const AttentionArguments& arguments) const {
   const kernels::AttentionFp8Params& params = numbers.params;
   ops::clear_words(device, stream, params.next_tile, 1);
   if (state.kernel.has_pages) {
-    const kernels::AttentionPagedParams paged = {params, numbers.pages};
-    return state.entries[0].launch_bytes(ops::plain_launch(state.plan.launches[0]), &paged,
-                                         sizeof paged, stream);
+    const kernels::AttentionPagedFp8Params paged = {
+        {params, numbers.pages}, params, numbers.page_divisor};
+    const bool is_e4m3 = ops::attention_kv_dtype(state.plan.problem) == DType::kF8_E4M3;
+    const std::size_t bytes = is_e4m3 ? sizeof paged : sizeof(kernels::AttentionPagedParams);
+    return state.entries[0].launch_bytes(ops::plain_launch(state.plan.launches[0]), &paged, bytes,
+                                         stream);
   }
   const std::size_t params_bytes =
       state.kernel.computes_in_e4m3() ? sizeof params : sizeof(kernels::AttentionParams);

@@ -154,10 +154,11 @@ void encode_maps(const device::Device& device, const AttentionProblem& p,
   encode({"q", a.q, q_rows, p.heads, p.q_strides, q_box, q_batch, box_heads}, p.dtype,
          params.q_map);
   const bool is_gathered = gathers_by_maps(kernel, numbers.pages);
+  const bool widens = attention_widens(p);  // then rows are read without maps
   if (is_gathered) {
     encode_row_map(device, p, "k", k, p.k_strides, p.head_dim, params.k_map);
     encode_row_map(device, p, "v", v, p.v_strides, p.value_dim, params.v_map);
-  } else {
+  } else if (!widens) {
     encode({"k", k, kv_rows, p.kv_heads, p.k_strides, k_box, kv_batch}, p.dtype, params.k_map);
   }
   const kernels::AttentionStrides to = params.out_strides;
@@ -166,7 +167,7 @@ void encode_maps(const device::Device& device, const AttentionProblem& p,
   MapRequest out = {"out", params.out, q_rows, p.heads, out_strides, q_box, q_batch, box_heads};
   out.row_elems = is_padded ? attention_value_width(kernel, p) : p.value_dim;
   encode(out, attention_out_dtype(p), params.out_map);
-  if (is_gathered) return;
+  if (is_gathered || widens) return;
   if (!attention_has_columns(p)) {
     MapRequest rows = {"v", v, kv_rows, p.kv_heads, p.v_strides, k_box, kv_batch};
     rows.row_elems = p.value_dim;
@@ -206,7 +207,10 @@ AttentionNumbers attention_numbers(const AttentionPlan& plan, const AttentionKer
   const AttentionProblem& p = plan.problem;
   const AttentionTiles tiles = attention_tiles(kernel, p);
   AttentionNumbers numbers = {};
-  if (kernel.has_pages) numbers.pages = page_numbers(kernel, p);
+  if (kernel.has_pages) {
+    numbers.pages = page_numbers(kernel, p);
+    numbers.page_divisor = make_fast_divisor(static_cast<std::uint32_t>(numbers.pages.page_size));
+  }
   kernels::AttentionFp8Params& params = numbers.params;
   params.q_strides = to_kernel(p.q_strides);
   params.k_strides = to_kernel(p.k_strides);
@@ -234,7 +238,7 @@ AttentionNumbers attention_numbers(const AttentionPlan& plan, const AttentionKer
   const bool has_cap = p.softcap > 0;
   params.scale_log2 = static_cast<float>((has_cap ? p.softcap : scale) * kLog2e);
   params.softcap_scale = has_cap ? static_cast<float>(2 * kLog2e * scale / p.softcap) : 0.0f;
-  if (attention_is_e4m3(p)) set_fp8_numbers(plan, kernel, params);
+  if (attention_kv_dtype(p) == DType::kF8_E4M3) set_fp8_numbers(plan, kernel, params);
   return numbers;
 }
 
@@ -255,8 +259,8 @@ void check_attention_arguments(const AttentionPlan& plan, const AttentionArgumen
   kChecks.address_if(has_queries && p.has_kv_lengths, "kv_lengths", a.kv_lengths, kWordAlignment);
   kChecks.address_if(has_queries && p.page_size > 0 && p.max_pages > 0, "block_table",
                      a.block_table, kWordAlignment);
-  const bool is_e4m3 = has_queries && attention_is_e4m3(p);
-  kChecks.address_if(is_e4m3, "q_descale", a.q_descale, kWordAlignment);
+  const bool is_e4m3 = has_queries && attention_kv_dtype(p) == DType::kF8_E4M3;
+  kChecks.address_if(has_queries && attention_is_e4m3(p), "q_descale", a.q_descale, kWordAlignment);
   kChecks.address_if(is_e4m3 && has_keys, "k_descale", a.k_descale, kWordAlignment);
   kChecks.address_if(is_e4m3 && has_keys, "v_descale", a.v_descale, kWordAlignment);
   kChecks.address_if(is_e4m3 && has_keys && p.fp8.scales == ScaleSharing::kBlock, "v_descale_max",
@@ -280,7 +284,7 @@ void bind_attention(const device::Device& device, const AttentionPlan& plan,
   numbers.pages.q_lengths = p.has_q_lengths ? a.q_lengths : nullptr;
   numbers.pages.kv_lengths = p.has_kv_lengths ? a.kv_lengths : nullptr;
   numbers.pages.block_table = p.page_size > 0 ? a.block_table : nullptr;
-  if (attention_is_e4m3(p)) bind_fp8_scales(a, params);
+  if (attention_kv_dtype(p) == DType::kF8_E4M3) bind_fp8_scales(a, params);
   const kernels::AttentionTile tile = find_attention_tile(kernel, p);
   if (kernel.has_scores) params.scores = static_cast<float*>(a.workspace);
   if (tile.is_persistent && plan.workspace_bytes > 0)

@@ -4,7 +4,7 @@
 #include "tilewright/attention.h"
 
 #include "kernels/attention/forward/k6_paged.h"
-#include "kernels/attention/k7/k7_fp8.h"
+#include "kernels/attention/k7/k7_paged.h"
 #include "ops/attention/kernels.h"
 
 namespace tilewright::ops {
@@ -13,6 +13,7 @@ namespace tilewright::ops {
 struct AttentionNumbers {
   kernels::AttentionFp8Params params;
   kernels::AttentionPages pages;
+  FastDivisor page_divisor;  ///< by pages.page_size
 };
 
 /// What depends on the plan alone: everything but addresses and tensor maps.

@@ -1,6 +1,7 @@
 #include "ops/attention/fp8.h"
 
 #include "kernels/attention/k7/find_variant.h"
+#include "kernels/attention/k7/k7_paged.h"
 #include "ops/attention/padding.h"
 #include "ops/attention/prepare.h"
 #include "ops/attention/problem.h"
@@ -24,8 +25,9 @@ constexpr std::int64_t kFlushKeys = 256;  // two levels: 8 steps, 0.1 %
 
 std::int64_t most_keys(const AttentionProblem& p) {
   const std::int64_t right = p.causal ? 0 : p.window_right;
-  if (p.window_left < 0 || right < 0) return p.kv_len;
-  return std::min(p.kv_len, p.window_left + 1 + right);
+  const std::int64_t most = p.chunk > 0 ? std::min(p.kv_len, p.chunk) : p.kv_len;
+  if (p.window_left < 0 || right < 0) return most;
+  return std::min(most, p.window_left + 1 + right);
 }
 
 std::string one_level_text(std::int64_t keys) {
@@ -35,15 +37,23 @@ std::string one_level_text(std::int64_t keys) {
       keys, 100 * fp8_accumulation_error(keys), 100 * kAllowed);
 }
 
-const kernels::K7Variant* find_variant(const AttentionProblem& p, Fp8Accumulation accumulation,
-                                       bool is_short) {
-  return kernels::find_k7_variant(
-      padded_head_dim(p.head_dim),
-      attention_has_columns(p) ? kernels::Fp8Values::kColumns : kernels::Fp8Values::kRows,
-      p.fp8.scales == ScaleSharing::kBlock,
-      accumulation == Fp8Accumulation::kTwoLevel ? kernels::Fp8Sums::kTwoLevel
-                                                 : kernels::Fp8Sums::kOneLevel,
-      is_short);
+const kernels::K7Variant* find_variant(const AttentionKernel& kernel, const AttentionProblem& p,
+                                       Fp8Accumulation accumulation, bool is_short) {
+  const int head_dim = padded_head_dim(p.head_dim);
+  const bool has_block_scales = p.fp8.scales == ScaleSharing::kBlock;
+  const kernels::Fp8Sums sums = accumulation == Fp8Accumulation::kTwoLevel
+                                    ? kernels::Fp8Sums::kTwoLevel
+                                    : kernels::Fp8Sums::kOneLevel;
+  if (!kernel.has_pages)
+    return kernels::find_k7_variant(
+        head_dim,
+        attention_has_columns(p) ? kernels::Fp8Values::kColumns : kernels::Fp8Values::kRows,
+        has_block_scales, sums, is_short);
+  const auto found = std::ranges::find_if(kernels::kK7PagedVariants, [&](const auto& form) {
+    return form.head_dim == head_dim && form.sums == sums;
+  });
+  const bool is_there = found != std::end(kernels::kK7PagedVariants) && !has_block_scales;
+  return is_there ? &*found : nullptr;
 }
 
 kernels::Fp8Scales strides_of(const AttentionProblem& p, std::int64_t heads, std::int64_t len,
@@ -83,14 +93,14 @@ Fp8Choice choose_fp8(const AttentionKernel& kernel, const AttentionProblem& p) {
     const bool is_short = fp8_accumulation_error(keys) <= kAllowed;
     choice.accumulation = is_short ? Fp8Accumulation::kOneLevel : Fp8Accumulation::kTwoLevel;
     choice.reason = one_level_text(keys);
-    if (!is_short && find_variant(p, choice.accumulation, false) == nullptr) {
+    if (!is_short && find_variant(kernel, p, choice.accumulation, false) == nullptr) {
       choice.accumulation = Fp8Accumulation::kOneLevel;
       choice.reason += fmt::format(", but no kernel of head_dim {} has two levels", p.head_dim);
     }
   } else {
     choice.reason = "as asked for; " + one_level_text(keys);
   }
-  choice.variant = find_variant(p, choice.accumulation, kernel.is_short);
+  choice.variant = find_variant(kernel, p, choice.accumulation, kernel.is_short);
   if (choice.variant != nullptr)
     choice.flush_tiles =
         static_cast<std::int32_t>(std::max<std::int64_t>(kFlushKeys / choice.variant->keys, 1));
@@ -146,7 +156,7 @@ void set_fp8_numbers(const AttentionPlan& plan, const AttentionKernel& kernel,
     params.v_reference.batch_stride = p.kv_heads;
     params.v_reference.head_stride = 1;
   }
-  params.flush_tiles = choose_fp8(kernel, p).flush_tiles;
+  if (attention_is_e4m3(p)) params.flush_tiles = choose_fp8(kernel, p).flush_tiles;
   params.is_f16_out = attention_out_dtype(p) == DType::kF16 ? 1 : 0;
 }
 

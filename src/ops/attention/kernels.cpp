@@ -13,6 +13,7 @@
 #include "kernels/attention/k6_2_turns.h"
 #include "kernels/attention/k6_3_overlap.h"
 #include "kernels/attention/k7/find_variant.h"
+#include "kernels/attention/k7/k7_paged.h"
 #include "ops/attention/fp8.h"
 #include "ops/attention/padding.h"
 #include "ops/attention/problem.h"
@@ -23,6 +24,7 @@
 #include "ops/operator/operator.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -88,7 +90,8 @@ AttentionKernel k5_row() {
 }
 
 AttentionKernel k6_pages_row() {
-  constexpr std::uint32_t kOfPages = kEverything | kPages | kDeviceLengths | kOwnValueDim | kChunks;
+  constexpr std::uint32_t kOfPages =
+      kEverything | kPages | kDeviceLengths | kOwnValueDim | kChunks | kWideQueries;
   AttentionKernel kernel = {
       "k6_pages", "attention_k6_pages", "keys in pages, lengths on the device",
       kOfPages,   Maps::kSwizzled,      {}};
@@ -114,6 +117,24 @@ AttentionKernel fp8_row(const char* name, const char* idea, AttentionFp8 fp8,
   }
   kernel.fp8 = fp8;
   kernel.pads = true;
+  return kernel;
+}
+
+// As k6_pages, for operands of e4m3. Values lie in rows, as caches have them.
+AttentionKernel fp8_pages_row() {
+  constexpr std::uint32_t kOfPages =
+      kEverything | kE4m3Operands | kPages | kDeviceLengths | kChunks;
+  AttentionKernel kernel = {
+      "k7_pages", "attention_k7_pages", "k7 over pages: caches and queries of e4m3",
+      kOfPages,   Maps::kSwizzled,      {}};
+  for (const kernels::K7Variant& form : kernels::kK7PagedVariants) {
+    if (form.sums != kernels::Fp8Sums::kOneLevel) continue;
+    kernel.variants.push_back({form.head_dim, form.name, form.tile()});
+    kernel.variants.back().clips = true;
+  }
+  kernel.fp8 = AttentionFp8::kPlain;
+  kernel.is_e4m3_only = true;
+  kernel.has_pages = true;
   return kernel;
 }
 
@@ -146,6 +167,7 @@ std::vector<AttentionKernel> make_kernels() {
       k6_pages_row(),
       fp8_row("k7", "e4m3: twice the products a clock", AttentionFp8::kPlain),
       fp8_row("k7_short", "smaller tiles, for short sequences", AttentionFp8::kPlain, true),
+      fp8_pages_row(),
       fp8_row("k8", "rotated first, so that outliers round better", AttentionFp8::kRotated),
   };
 }
@@ -159,6 +181,8 @@ struct RequiredFeature {
 const RequiredFeature kRequiredFeatures[] = {
     {kE4m3Operands, "operands of e4m3",
      [](const AttentionProblem& p) { return attention_is_e4m3(p); }},
+    {kWideQueries, "keys of e4m3 with queries of 16 bits",
+     [](const AttentionProblem& p) { return attention_widens(p); }},
     {kFloat16, "f16", [](const AttentionProblem& p) { return p.dtype == DType::kF16; }},
     {kWindow, "a sliding window",
      [](const AttentionProblem& p) { return p.window_left >= 0 || p.window_right >= 0; }},
@@ -223,6 +247,29 @@ std::string fp8_obstacle(const AttentionKernel& kernel, const AttentionProblem& 
                      is_two_level ? "sums of two levels" : "these scales");
 }
 
+// Rows that are copied one by one are found by 32 bits, which count 16 bytes.
+bool finds_rows(const AttentionProblem& p) {
+  const auto number = [](std::int64_t x) { return static_cast<double>(x); };
+  const double bytes = attention_kv_dtype(p) == DType::kF8_E4M3 ? 1 : 2;
+  const auto [batch, rows] = attention_kv_shape(p);
+  return std::ranges::all_of(std::array{&p.k_strides, &p.v_strides}, [&](const Strides* s) {
+    return bytes * (number(batch) * number(s->batch) + number(rows) * number(s->row)) < 0x1p36;
+  });
+}
+
+// Of caches of e4m3: one warp copies the parts of a tile or gathers its rows, or warps widen them.
+std::string cache_obstacle(const AttentionKernel& kernel, const AttentionProblem& p) {
+  if (!kernel.has_pages || attention_kv_dtype(p) != DType::kF8_E4M3) return {};
+  if (p.fp8.scales == ScaleSharing::kBlock) return "has scales of tensors and heads, not of blocks";
+  const bool copies_parts =
+      !attention_widens(p) && attention_page_copies(kernel, p) != kernels::PageCopies::kRows;
+  const bool is_found =
+      copies_parts ? p.page_size == 0 || find_attention_tile(kernel, p).keys <=
+                                             kernels::kMostPageParts * attention_page_box(kernel, p)
+                   : finds_rows(p);
+  return is_found ? "" : "finds rows one by one in 64 GiB of k or v alone";
+}
+
 // Every form of K7 has its own: "k7_rows_block" is d64_rows_block and its likes. "k6_v128" is
 // d192_v128.
 std::string rates_name(const AttentionKernel& kernel, const AttentionProblem& p) {
@@ -233,7 +280,8 @@ std::string rates_name(const AttentionKernel& kernel, const AttentionProblem& p)
                                                  : fmt::format("{}_v{}", name, variant.value_dim);
   }
   const std::string_view form = choose_fp8(kernel, fp8_problem(kernel.fp8, p)).variant->name;
-  return fmt::format("k7{}", form.substr(std::min(form.find('_'), form.size())));
+  return fmt::format("k7{}{}", kernel.has_pages ? "_rows" : "",
+                     form.substr(std::min(form.find('_'), form.size())));
 }
 
 const AttentionRates* find_rates(const AttentionKernel& kernel, const AttentionProblem& p) {
@@ -358,16 +406,12 @@ kernels::PageCopies attention_page_copies(const AttentionKernel& kernel,
   if (kernel.capability == 100) return sm100_page_copies(kernel, p);
   const std::int32_t keys = find_attention_tile(kernel, p).keys;
   const std::int32_t box = p.page_size > 0 ? attention_page_box(kernel, p) : keys;
-  if (keys / box <= kernels::thread_parts(keys)) return kernels::PageCopies::kThread;
-  // Rows are found by 32 bits, which count 16 bytes: in 64 GiB.
-  const auto fits = [&](const Strides& strides) {
-    const auto number = [](std::int64_t x) { return static_cast<double>(x); };
-    return number(p.num_pages) * number(strides.batch) + number(p.page_size) * number(strides.row) <
-           0x1p35;
-  };
+  if (attention_widens(p)) return kernels::PageCopies::kWarps;
+  if (!kernel.computes_in_e4m3() && keys / box <= kernels::thread_parts(keys))
+    return kernels::PageCopies::kThread;
   // A part of 64 columns is one copy, and worth it from half as many keys on.
   const int fewest = kernels::kFewestBoxKeys / (attention_width(kernel, p) == 64 ? 2 : 1);
-  const bool has_rows = box < fewest && fits(p.k_strides) && fits(p.v_strides);
+  const bool has_rows = box < fewest && finds_rows(p);
   return has_rows ? kernels::PageCopies::kRows : kernels::PageCopies::kWarps;
 }
 
@@ -379,7 +423,8 @@ std::vector<std::string> attention_entries(const AttentionKernel& kernel,
     const Fp8Choice choice = choose_fp8(kernel, fp8_problem(kernel.fp8, p));
     return {fmt::format("{}_{}", kernel.entry, choice.variant->name)};
   }
-  const std::string type = fmt::format("_{}_{}", attention_type_name(p.dtype), variant->name);
+  const std::string type = fmt::format("_{}{}_{}", attention_type_name(p.dtype),
+                                       attention_widens(p) ? "_e4m3" : "", variant->name);
   if (!kernel.has_scores) return {kernel.entry + type};
   return {kernel.entry + "_scores" + type, kernel.entry + "_softmax",
           kernel.entry + "_output" + type};
@@ -398,7 +443,9 @@ std::string attention_obstacle(const AttentionKernel& kernel, const device::Devi
                        list_dims(kernel, p));
   if (kernel.is_e4m3_only && !attention_is_e4m3(p)) return "is for operands of e4m3";
   if (kernel.is_e4m3_only && attention_has_columns(p))
-    return "reads values in rows; columns stand in the order of Hopper's accumulators";
+    return kernel.has_pages ? "reads values in rows"
+                            : "reads values in rows; columns stand in the order of Hopper's "
+                              "accumulators";
   for (const RequiredFeature& required : kRequiredFeatures) {
     if (required.is_required(p) && !(kernel.features & required.feature))
       return fmt::format("does not support {}", required.name);
@@ -407,6 +454,8 @@ std::string attention_obstacle(const AttentionKernel& kernel, const device::Devi
     obstacle = fp8_obstacle(kernel, p);
     if (!obstacle.empty()) return obstacle;
   }
+  obstacle = cache_obstacle(kernel, p);
+  if (!obstacle.empty()) return obstacle;
   // A tile of one head has as many queries as a tile has rows.
   const int rows = variant->tile.box_queries;
   if (kernel.group_tile != nullptr && p.heads / p.kv_heads > rows)
@@ -438,7 +487,7 @@ double attention_cost_us(const AttentionKernel& kernel, const device::DeviceInfo
       static_cast<double>(attention_width(kernel, p) + attention_value_width(kernel, p)) /
       static_cast<double>(p.head_dim + attention_value_dim(p));
   const double us = padding * count_work(p).flops / (busy * rate * 1e6);
-  if (p.page_size == 0) return kLaunchUs + us + trim_cost_us(kernel, p);
+  if (p.page_size == 0 || attention_widens(p)) return kLaunchUs + us + trim_cost_us(kernel, p);
   return kLaunchUs + std::max(us / kRateOfPages, page_copies_us(kernel, device, p, ctas));
 }
 

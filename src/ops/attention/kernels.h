@@ -28,6 +28,7 @@ enum AttentionFeature : std::uint32_t {
   kDeviceLengths = 1 << 8,
   kOwnValueDim = 1 << 9,
   kChunks = 1 << 10,
+  kWideQueries = 1 << 11,
 };
 
 /// Kernels that compute in e4m3, and what they do to operands of 16 bits before.
@@ -65,7 +66,7 @@ struct AttentionKernel {
   bool has_scores = false;                 ///< K1: three launches, scores in global memory
   AttentionFp8 fp8 = AttentionFp8::kNone;  ///< never chosen for 16 bits unless named
   bool is_short = false;                   ///< e4m3: the forms for short sequences
-  bool is_e4m3_only = false;               ///< sm_100f: takes nothing else
+  bool is_e4m3_only = false;               ///< takes nothing else
   bool is_step = false;  ///< on the way to K6, to be read and measured; never chosen unless named
   /// Computes a head_dim between its own as the next one: tensor maps read zeros beyond head_dim.
   bool pads = false;
@@ -82,7 +83,7 @@ struct AttentionKernel {
   bool computes_in_e4m3() const noexcept { return is_e4m3_only || fp8 != AttentionFp8::kNone; }
   /// It first rounds the operands of this problem.
   bool prepares(const AttentionProblem& problem) const noexcept {
-    return fp8 != AttentionFp8::kNone && problem.dtype != DType::kF8_E4M3;
+    return fp8 != AttentionFp8::kNone && !is_e4m3_only && problem.dtype != DType::kF8_E4M3;
   }
   /// The one of that head_dim, or that pads it to its own: by less than twice, or to 64. Where
   /// value_dim is another, the narrowest that has room for both. nullptr if there is none.

@@ -25,13 +25,17 @@ bool check_numbers(ProblemChecks& checks, const AttentionProblem& p) {
   const DType out = attention_out_dtype(p);
   if (attention_is_e4m3(p)) {
     checks.expect(out == DType::kBF16 || out == DType::kF16, "out_dtype", out, "BF16 or F16");
-    const ScaleSharing scales = p.fp8.scales;
-    checks.expect(scales == ScaleSharing::kTensor || scales == ScaleSharing::kHead ||
-                      scales == ScaleSharing::kBlock,
-                  "fp8.scales", scales, "tensor, head or block");
   } else {
     checks.expect(out == p.dtype, "out_dtype", out, "dtype = {}, or none", to_string(p.dtype));
   }
+  const DType of_keys = attention_kv_dtype(p);
+  checks.expect(of_keys == p.dtype || of_keys == DType::kF8_E4M3, "kv_dtype", of_keys,
+                "dtype = {}, F8_E4M3, or none", to_string(p.dtype));
+  const ScaleSharing scales = p.fp8.scales;
+  if (of_keys == DType::kF8_E4M3)
+    checks.expect(scales == ScaleSharing::kTensor || scales == ScaleSharing::kHead ||
+                      scales == ScaleSharing::kBlock,
+                  "fp8.scales", scales, "tensor, head or block");
   if (all_held({checks.range("heads", p.heads, 1, kMaxInt32),
                 checks.range("kv_heads", p.kv_heads, 1, kMaxInt32)}))
     checks.expect(p.heads % p.kv_heads == 0, "heads", p.heads,
@@ -47,10 +51,15 @@ bool check_numbers(ProblemChecks& checks, const AttentionProblem& p) {
               "value_dim", value_dim,
               "a multiple of 8 from 8 to 4096, or 0 for head_dim: rows are read in 16 bytes")
       .remedy("Pad with zeros.");
-  if (attention_is_e4m3(p))
+  if (of_keys == DType::kF8_E4M3)
     checks
         .expect(p.head_dim % 16 == 0, "head_dim", p.head_dim,
                 "a multiple of 16 for operands of e4m3: rows are read in 16 bytes")
+        .remedy("Pad with zeros.");
+  if (attention_widens(p) && p.value_dim != 0)
+    checks
+        .expect(value_dim % 16 == 0, "value_dim", value_dim,
+                "a multiple of 16 for values of e4m3: rows are read in 16 bytes")
         .remedy("Pad with zeros.");
   checks.scores(p.scale, "head_dim^-0.5", p.softcap);
   checks.expect(p.window_left >= -1, "window_left", p.window_left,
@@ -196,10 +205,11 @@ void complete_all_strides(ProblemChecks& checks, AttentionProblem& p,
     strides = complete_strides(checks, tensor, strides, is_written);
     if (p.is_packed && !(is_paged && tensor.batch == p.num_pages)) strides.batch = 0;
   };
-  const std::int64_t bytes = attention_is_e4m3(p) ? 1 : 2;
+  const std::int64_t bytes = attention_is_e4m3(p) ? 1 : 2,
+                     kv_bytes = attention_widens(p) ? 1 : bytes;
   const std::int64_t dim = p.head_dim, value_dim = p.value_dim;
   complete({names.q, q_batch, q_rows, p.heads, dim, bytes}, p.q_strides);
-  complete({names.k, batch, kv_rows, p.kv_heads, dim, bytes}, p.k_strides);
+  complete({names.k, batch, kv_rows, p.kv_heads, dim, kv_bytes}, p.k_strides);
   if (attention_has_columns(p)) {
     const std::int64_t columns = std::max<std::int64_t>(attention_value_columns(p), 16);
     complete({names.v, batch, value_dim, p.kv_heads, columns, bytes, true}, p.v_strides);
@@ -208,7 +218,7 @@ void complete_all_strides(ProblemChecks& checks, AttentionProblem& p,
                   "at least its {} columns: that of dimensions, since v_layout is kColumns",
                   attention_value_columns(p));
   } else {
-    complete({names.v, batch, kv_rows, p.kv_heads, value_dim, bytes}, p.v_strides);
+    complete({names.v, batch, kv_rows, p.kv_heads, value_dim, kv_bytes}, p.v_strides);
   }
   const char* const width = value_dim == dim ? "head_dim" : "value_dim";
   complete({"out", q_batch, q_rows, p.heads, value_dim, 2, false, width}, p.out_strides, true);
@@ -241,6 +251,14 @@ AttentionProblem complete_attention_problem(ProblemChecks& checks, const Attenti
 
 bool attention_is_e4m3(const AttentionProblem& p) noexcept {
   return p.dtype == DType::kF8_E4M3;
+}
+
+DType attention_kv_dtype(const AttentionProblem& p) noexcept {
+  return p.kv_dtype.value_or(p.dtype);
+}
+
+bool attention_widens(const AttentionProblem& p) noexcept {
+  return attention_kv_dtype(p) != p.dtype;
 }
 
 std::int64_t attention_value_dim(const AttentionProblem& p) noexcept {
@@ -338,7 +356,8 @@ double bytes_of(const AttentionProblem& p) {
   const double dim = static_cast<double>(p.head_dim);
   const double value_dim = static_cast<double>(attention_value_dim(p));
   const double in_bytes = attention_is_e4m3(p) ? 1 : 2;
-  return (in_bytes * dim + 2 * value_dim) * q_elems + in_bytes * (dim + value_dim) * kv_elems +
+  const double kv_bytes = attention_widens(p) ? 1 : in_bytes;
+  return (in_bytes * dim + 2 * value_dim) * q_elems + kv_bytes * (dim + value_dim) * kv_elems +
          (p.has_lse ? 4 * q_elems : 0);
 }
 

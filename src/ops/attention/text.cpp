@@ -18,7 +18,8 @@ std::string fp8_text(const AttentionProblem& p) {
 
 std::string problem_text(const AttentionProblem& p) {
   std::string text =
-      fmt::format("{}, batch {}, heads {}", ops::attention_type_name(p.dtype), p.batch, p.heads);
+      fmt::format("{}{}, batch {}, heads {}", ops::attention_type_name(p.dtype),
+                  ops::attention_widens(p) ? " over keys of e4m3" : "", p.batch, p.heads);
   if (p.kv_heads != p.heads) text += fmt::format("/{}", p.kv_heads);
   text += fmt::format(", queries {}, keys {}, {}", p.q_len, p.kv_len, ops::attention_dims_text(p));
   if (p.page_size > 0) {
@@ -37,22 +38,28 @@ std::string problem_text(const AttentionProblem& p) {
   if (p.has_sink) text += ", sink";
   if (p.has_lse) text += ", lse";
   if (ops::attention_is_e4m3(p)) text += fp8_text(p);
+  if (ops::attention_widens(p))
+    text += fmt::format(", scales per {}", tilewright::to_string(p.fp8.scales));
   return text + fmt::format(", scale {:.6g}", p.scale.value_or(0));
 }
 
 std::string pages_text(const AttentionPlan& plan) {
+  if (ops::attention_widens(plan.problem)) return "four warps read a tile of keys row by row";
   const ops::AttentionKernel& kernel = ops::find_attention_kernel(plan.kernel);
   const kernels::PageCopies copies = ops::attention_page_copies(kernel, plan.problem);
   if (kernel.capability == 100)
     return copies == kernels::PageCopies::kRows ? "a warp gathers a tile of keys, four rows a copy"
                                                 : "a warp copies the parts of a tile of keys";
+  const bool is_e4m3 = kernel.computes_in_e4m3();  // values are transposed by the other warps
   switch (copies) {
     case kernels::PageCopies::kThread:
       return "one thread copies the parts of a tile of keys";
     case kernels::PageCopies::kWarps:
-      return "four warps copy the parts of a tile of keys";
+      return is_e4m3 ? "one warp copies the parts of a tile of keys"
+                     : "four warps copy the parts of a tile of keys";
     case kernels::PageCopies::kRows:
-      return "four warps gather a tile of keys row by row";
+      return is_e4m3 ? "one warp gathers a tile of keys row by row"
+                     : "four warps gather a tile of keys row by row";
   }
   return "";
 }
@@ -88,6 +95,11 @@ std::vector<PlanNote> ops::attention_notes(const AttentionPlan& plan) {
     notes.push_back({"padding", padding_text(plan)});
   if (plan.problem.page_size > 0 && !plan.launches.empty())
     notes.push_back({"pages", pages_text(plan)});
+  if (attention_widens(plan.problem) && !plan.launches.empty())
+    notes.push_back(
+        {"e4m3", fmt::format("keys and values are widened to {}, exactly, on their way to shared "
+                             "memory: no product is of e4m3",
+                             attention_type_name(plan.problem.dtype))});
   if (plan.accumulation != Fp8Accumulation::kAuto) {
     const bool is_two_level = plan.accumulation == Fp8Accumulation::kTwoLevel;
     notes.push_back(

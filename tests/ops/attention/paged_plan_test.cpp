@@ -216,10 +216,11 @@ TEST_F(AttentionPagedPlan, SaysWhatNoKernelDoes) {
   expect_refused(b200(), lengths, "does not support lengths that only the device knows", gather);
   const AttentionProblem chunks =
       changed(lengths, [](auto& p) { p.has_kv_lengths = false, p.chunk = 64; });
-  expect_refused(b200(), chunks, "does not support chunks of keys",
-                 "Chunks of keys are known in bf16 and f16, on Blackwell for head_dim up to 128: "
-                 "pack each chunk as a sequence of its own, or take decode attention, which has "
-                 "chunks for up to 16 queries.");
+  expect_refused(
+      b200(), chunks, "does not support chunks of keys",
+      "Chunks of keys are known on Hopper, and in bf16 and f16 on Blackwell for head_dim "
+      "up to 128: pack each chunk as a sequence of its own, or take decode attention, "
+      "which has chunks for up to 16 queries.");
   expect_refused(b200(), changed(kPaged, [](auto& p) { p.heads = 129 * 2; }),
                  "sm100_pages: has at most 128 query heads for a key head; these are 129\n",
                  gather);
@@ -230,11 +231,50 @@ TEST_F(AttentionPagedPlan, SaysWhatNoKernelDoes) {
                  gather);
   expect_refused(h200(), changed(kPaged, [](auto& p) { p.head_dim = 264; }),
                  "k6_pages: exists for head_dim 64, 96, 128, 192, 256", gather);
-  expect_refused(
-      h200(), changed(kPaged, [](auto& p) { p.dtype = DType::kF8_E4M3; }),
-      "does not support operands of e4m3",
-      "Pages and lengths on the device are read as bf16 or f16: convert, or take decode attention, "
-      "which reads caches of e4m3 for up to 16 queries.");
+  const std::string take =
+      "Caches of e4m3 are read on Hopper (sim:h200), with scales of tensors or heads and values in "
+      "rows: take those, or decode attention, which reads them for up to 16 queries.";
+  const AttentionProblem e4m3 = changed(kPaged, [](auto& p) { p.dtype = DType::kF8_E4M3; });
+  const AttentionProblem wide = changed(kPaged, [](auto& p) { p.kv_dtype = DType::kF8_E4M3; });
+  expect_refused(b200(), e4m3, "does not support keys in pages", take);
+  expect_refused(b200(), wide, "does not support keys of e4m3 with queries of 16 bits", take);
+  const auto in_blocks = [](auto& p) { p.fp8.scales = ScaleSharing::kBlock; };
+  expect_refused(h200(), changed(e4m3, in_blocks),
+                 "has no form for head_dim 128, values in rows and these scales", take);
+  expect_refused(h200(), changed(wide, in_blocks), "has scales of tensors and heads, not of blocks",
+                 take);
+  const auto in_columns = [](auto& p) { p.fp8.v_layout = Fp8ValueLayout::kColumns; };
+  expect_refused(h200(), changed(e4m3, in_columns), "reads values in rows", take);
+  // Rows that are copied one by one are found by 32 bits, which count 16 bytes.
+  const auto far_apart = [](auto& p) { p.k_strides = {std::int64_t{1} << 36, 128, 128}; };
+  const AttentionProblem short_pages = changed(e4m3, [](auto& p) { p.page_size = 2; });
+  EXPECT_EQ(make_attention_plan(h200(), changed(e4m3, far_apart)).kernel, "k7_pages");
+  expect_refused(h200(),
+                 changed(changed(short_pages, far_apart), [](auto& p) { p.max_pages = 300; }),
+                 "finds rows one by one in 64 GiB of k or v alone", take);
+  expect_refused(h200(), changed(wide, far_apart),
+                 "finds rows one by one in 64 GiB of k or v alone", take);
+}
+TEST_F(AttentionPagedPlan, SaysWhatBecomesOfCachesOfE4m3) {
+  const AttentionProblem e4m3 = changed(kPaged, [](auto& p) {
+    p.dtype = DType::kF8_E4M3;
+    p.max_pages = 300;
+    p.page_size = 16;
+  });
+  const auto text = [](const AttentionProblem& p) {
+    return make_attention_plan(h200(), p).to_string();
+  };
+  EXPECT_THAT(text(e4m3), HasSubstr("one warp copies the parts of a tile of keys"));
+  EXPECT_THAT(text(changed(e4m3, [](auto& p) { p.page_size = 4; })),
+              HasSubstr("one warp gathers a tile of keys row by row"));
+  const AttentionProblem wide = changed(e4m3, [](auto& p) {
+    p.dtype = DType::kF16;
+    p.kv_dtype = DType::kF8_E4M3;
+  });
+  const AttentionPlan plan = make_attention_plan(h200(), wide);
+  EXPECT_EQ(plan.kernel, "k6_pages");
+  EXPECT_THAT(plan.to_string(), HasSubstr("keys and values are widened to f16, exactly"));
+  EXPECT_EQ(plan.launches[0].entry, "attention_k6_pages_f16_e4m3_d128");
 }
 TEST_F(AttentionPagedPlan, ANamedKernelSaysWhatItLacks) {
   for (const AttentionKernel& kernel : hopper_attention_kernels()) {

@@ -156,8 +156,9 @@ TEST_F(AttentionValueDimPlan, RefusesWhatHasNoForm) {
   for (const char* const kernel : {"k1", "k4_2", "k6_3", "k7", "k8"})
     EXPECT_THAT(text(h200(), at(128, 64, kernel)),
                 HasSubstr("does not support a value_dim other than head_dim"));
-  EXPECT_THAT(text(h200(), with(at(192, 128), [](auto& p) { p.dtype = DType::kF8_E4M3; })),
-              HasSubstr("k7, k7_short, k8: does not support a value_dim other than head_dim"));
+  EXPECT_THAT(
+      text(h200(), with(at(192, 128), [](auto& p) { p.dtype = DType::kF8_E4M3; })),
+      HasSubstr("k7, k7_short, k7_pages, k8: does not support a value_dim other than head_dim"));
   const auto overlapping = with(kPrefill, [](auto& p) {
     p.out_strides = {4096 * 16 * 128, 16 * 128, 120};
   });

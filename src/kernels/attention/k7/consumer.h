@@ -23,8 +23,9 @@ struct Fp8AttentionConsumer {
   using Scores = float[kKeys / 2];
   using Results = float[kHeadDim / 2];
   using Weights = std::uint32_t[kKeys / 32][4];  ///< as the A operand
+  using Positions = std::int32_t;                ///< of a thread's rows: of the first
 
-  const kernels::AttentionFp8Params& params;
+  const typename C::Params& params;
   Shared& shared;
   std::uint32_t index;  ///< of the warpgroup among the consumers
   RingPosition<C::kQStages> q_at;
@@ -111,7 +112,10 @@ struct Fp8AttentionConsumer {
   /// softcap_scale and the scales of the operands.
   __device__ void adjust(Scores& s, std::int32_t position, std::int32_t kv_len, std::int32_t n,
                          const float (&cap_scale)[C::kParts]) const {
-    const VisibleKeys rows[2] = {{params, position, kv_len}, {params, position + 8, kv_len}};
+    adjust_rows(s, {{params, position, kv_len}, {params, position + 8, kv_len}}, n, cap_scale);
+  }
+  __device__ void adjust_rows(Scores& s, const VisibleKeys (&rows)[2], std::int32_t n,
+                              const float (&cap_scale)[C::kParts]) const {
     if (params.softcap_scale != 0.0f) {
 #pragma unroll
       for (int i = 0; i < kKeys / 2; ++i)

@@ -28,6 +28,16 @@ struct Fp8Scales {
   std::int32_t heads_per_scale;  ///< q: query heads that share `head`, i.e. 1 or the group; else 1
 };
 
+/// What a kernel of e4m3 operands takes beyond AttentionParams.
+struct Fp8Numbers {
+  Fp8Scales q_scales, k_scales, v_scales;
+  Fp8Scales v_reference;  ///< v_scales per block: the largest of a sequence's; else not read
+  std::int32_t
+      flush_tiles;          ///< kTwoLevel: tiles of keys whose products the tensor core adds up, if
+                            ///< the variant can add up more than one
+  std::int32_t is_f16_out;  ///< 1: f16, 0: bf16
+};
+
 /// AttentionParams for e4m3 operands. q_map and k_map (v_map too under kRows): 4-D [batch, head,
 /// row, head_dim] of bytes, boxes of box_columns() bytes, swizzled over box_columns() bytes; rows
 /// of a box as in AttentionParams. v_map under kColumns: 4-D [batch, kv_head, head_dim, column] of
@@ -36,13 +46,6 @@ struct Fp8Scales {
 ///
 /// scale_log2 and softcap_scale are those of the real numbers: the kernel multiplies with the
 /// scales of q and k.
-struct AttentionFp8Params : AttentionParams {
-  Fp8Scales q_scales, k_scales, v_scales;
-  Fp8Scales v_reference;  ///< v_scales per block: the largest of a sequence's; else not read
-  std::int32_t
-      flush_tiles;          ///< kTwoLevel: tiles of keys whose products the tensor core adds up, if
-                            ///< the variant can add up more than one
-  std::int32_t is_f16_out;  ///< 1: f16, 0: bf16
-};
+struct AttentionFp8Params : AttentionParams, Fp8Numbers {};
 
 }  // namespace tilewright::kernels

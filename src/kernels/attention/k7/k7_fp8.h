@@ -96,48 +96,30 @@ constexpr void cut_k7_variant(K7Variant& v) {
   }
 }
 
-/// Calls visit(variant) for each one there is.
-template <class Visit>
-constexpr void for_each_k7_variant(Visit&& visit) {
-  for (const int head_dim : {64, 128, 256}) {
-    for (const Fp8Values values : {Fp8Values::kColumns, Fp8Values::kRows}) {
-      for (const Fp8Sums sums : {Fp8Sums::kOneLevel, Fp8Sums::kTwoLevel}) {
-        for (const bool has_block_scales : {false, true}) {
-          for (const bool is_short : {false, true}) {
-            K7Variant v = {.name = {},
-                           .head_dim = head_dim,
-                           .values = values,
-                           .has_block_scales = has_block_scales,
-                           .sums = sums,
-                           .is_short = is_short};
-            if (!has_k7_variant(v)) continue;
-            name_k7_variant(v);
-            cut_k7_variant(v);
-            visit(v);
-          }
-        }
-      }
-    }
-  }
-}
-
-constexpr int count_k7_variants() {
-  int count = 0;
-  for_each_k7_variant([&](const K7Variant&) { ++count; });
-  return count;
-}
-
+/// Those there are.
 struct K7Variants {
-  K7Variant all[count_k7_variants()];
+  K7Variant all[23];
+  int count = 0;
 
   constexpr K7Variants() : all() {
-    K7Variant* at = all;
-    for_each_k7_variant([&](const K7Variant& v) { *at++ = v; });
+    for (const int head_dim : {64, 128, 256})
+      for (const Fp8Values values : {Fp8Values::kColumns, Fp8Values::kRows})
+        for (const Fp8Sums sums : {Fp8Sums::kOneLevel, Fp8Sums::kTwoLevel})
+          for (const bool has_block_scales : {false, true})
+            for (const bool is_short : {false, true})
+              add({{}, head_dim, values, has_block_scales, sums, is_short});
+  }
+  constexpr void add(K7Variant v) {
+    if (!has_k7_variant(v)) return;
+    name_k7_variant(v);
+    cut_k7_variant(v);
+    all[count++] = v;
   }
   constexpr const K7Variant* begin() const { return all; }
-  constexpr const K7Variant* end() const { return all + count_k7_variants(); }
+  constexpr const K7Variant* end() const { return all + count; }
 };
 inline constexpr K7Variants kK7Variants;
+static_assert(kK7Variants.count == 23);
 
 /// Number of the variant of that name; not a constant if there is none.
 constexpr int find_k7_index(std::string_view name) {

@@ -18,9 +18,9 @@
 namespace tilewright::tile {
 
 /// What a variant means for the roles of its kernel.
-template <int VariantIndex>
+template <kernels::K7Variant Variant>
 struct Fp8AttentionConfig {
-  static constexpr kernels::K7Variant kVariant = kernels::kK7Variants.all[VariantIndex];
+  static constexpr kernels::K7Variant kVariant = Variant;
   static constexpr kernels::AttentionTile kTile = kVariant.tile();
   static constexpr int kHeadDim = kVariant.head_dim, kKeys = kVariant.keys;
   static constexpr int kConsumers = kVariant.consumers, kStages = kVariant.kv_stages;
@@ -36,6 +36,8 @@ struct Fp8AttentionConfig {
       (kHeadDim == 256 && kKeys > 96) || (kHeadDim == 128 && kIsTwoLevel);
   static constexpr int kProducerRegisters = kConsumers == 3 ? 32 : kIsWide ? 24 : 40;
   static constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : kIsWide ? 240 : 232;
+  static constexpr bool kHasPages = false;
+  using Params = kernels::AttentionFp8Params;
   using Tiles = KeyTiles<kKeys>;
 
   /// Times 32 keys that a transposing warp has in registers.
@@ -43,6 +45,12 @@ struct Fp8AttentionConfig {
   /// Parts of a tile of keys that share scales.
   static constexpr int kParts =
       kHasBlockScales && kernels::kKeyScaleBlock % kKeys != 0 ? kKeys / 32 : 1;
+
+  /// The tiles of keys that a tile of queries needs.
+  static __device__ Tiles key_tiles(const kernels::AttentionParams& params, const DealtTile& tile) {
+    return {params, tile.kv_len, tile.kv_len - tile.q_len, tile.first_query,
+            min(tile.first_query + kTile.queries, tile.q_len) - 1};
+  }
 };
 
 /// Scales of a tile of keys and of its values, these as logarithms of their share of the reference.
@@ -70,12 +78,12 @@ struct Fp8AttentionShared {
   float zero;                                       ///< see pass_turn_here
 
   /// One thread. A warp of a consumer releases a stage with one arrival.
-  __device__ void initialise() {
+  __device__ void initialise(std::uint32_t copy_arrivals = 1) {
     constexpr int kWarps = 4 * C::kConsumers, kTransposers = C::kIsRows ? C::kTransposers : 0;
     for (auto& ring : q_ring) ring.initialise(4);
-    k_ring.initialise(kWarps);
+    k_ring.initialise(kWarps, copy_arrivals);
     v_ring.initialise(kWarps, C::kIsRows ? kTransposers : 1);
-    rows_ring.initialise(C::kTransposers);
+    rows_ring.initialise(C::kTransposers, copy_arrivals);
     table.ring.initialise(kWarps + kTransposers);
     zero = 0.0f;
   }
@@ -85,14 +93,6 @@ __device__ inline float find_scale(const kernels::Fp8Scales& scales, std::int32_
                                    std::int32_t head, std::int32_t block) {
   return scales.values[batch * scales.batch_stride + head * scales.head_stride +
                        static_cast<std::int64_t>(block) * scales.block_stride];
-}
-
-/// The tiles of keys that the tile of queries `tile` needs.
-template <class C>
-__device__ typename C::Tiles key_tiles(const kernels::AttentionParams& params,
-                                       const DealtTile& tile) {
-  return {params, tile.kv_len, tile.kv_len - tile.q_len, tile.first_query,
-          min(tile.first_query + C::kTile.queries, tile.q_len) - 1};
 }
 
 /// One thread deals tiles of queries and loads all there is to load for them.
@@ -133,7 +133,7 @@ struct Fp8AttentionLoader {
 
  private:
   __device__ void load(const DealtTile& tile, const AttentionSequence& sequence) {
-    const typename C::Tiles tiles = key_tiles<C>(params, tile);
+    const typename C::Tiles tiles = C::key_tiles(params, tile);
     Place at = {tile.q_begin + tile.first_query,
                 tile.head,
                 params.cu_q == nullptr ? tile.batch : 0,
@@ -253,7 +253,7 @@ __device__ void transpose_all_values(const kernels::AttentionParams& params,
     const DealtTile tile = taker.take();
     if (tile.is_last) return;
     taker.release();
-    const typename C::Tiles tiles = key_tiles<C>(params, tile);
+    const typename C::Tiles tiles = C::key_tiles(params, tile);
     for (std::int32_t n = tiles.end - 1; n >= tiles.begin; --n) {
       rows.wait_full(at);
       columns.wait_empty(at);
@@ -261,7 +261,7 @@ __device__ void transpose_all_values(const kernels::AttentionParams& params,
       // Behind the last key of a packed sequence lie the values of the next one. Their weights are
       // 0, but 0 times a NaN is not.
       const std::int32_t num_keys = tile.kv_len - n * C::kKeys;
-      if (params.cu_kv != nullptr && num_keys < C::kKeys)
+      if ((C::kHasPages || params.cu_kv != nullptr) && num_keys < C::kKeys)
         clear_rows_behind<C::kKeys, C::kHeadDim, C::kBox, C::kTransposers, kTransposersBarrier>(
             from, num_keys, warp);
       transpose_values<C::kKeys, C::kHeadDim, C::kBox, C::kValueBox, C::kTransposers,

@@ -71,6 +71,7 @@ struct Version<tw_attention_problem> {
     c.out_strides = Version<tw_strides>::defaults();
     c.out_dtype = TW_ABSENT;
     c.fp8 = Version<tw_fp8_options>::defaults();
+    c.kv_dtype = TW_ABSENT;
     return c;
   }
 };
@@ -108,6 +109,7 @@ inline void assign(const tw_attention_problem& c, AttentionProblem& p, const Whe
   p.table_stride = c.table_stride;
   p.value_dim = c.value_dim;
   p.chunk = c.chunk;
+  if (c.kv_dtype != TW_ABSENT) p.kv_dtype = choose<DType>(c.kv_dtype, {{TW_BF16, DType::kBF16, "TW_BF16"}, {TW_F16, DType::kF16, "TW_F16"}, {TW_E4M3, DType::kF8_E4M3, "TW_E4M3"}}, at, "kv_dtype");
 }
 
 template <>

@@ -59,6 +59,7 @@ inline Changes changed_tw_attention_problem(const AttentionProblem& x, const Att
   if (x.table_stride != y.table_stride) found.push_back("table_stride");
   if (x.value_dim != y.value_dim) found.push_back("value_dim");
   if (x.chunk != y.chunk) found.push_back("chunk");
+  if (x.kv_dtype != y.kv_dtype) found.push_back("kv_dtype");
   return found;
 }
 

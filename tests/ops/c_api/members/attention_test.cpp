@@ -85,6 +85,10 @@ TEST(CApiMembers, tw_attention_problem) {
   test.sets("table_stride", [](auto& c) { c.table_stride = 1040; }, [](const auto& p) { return p.table_stride == 1040; });
   test.sets("value_dim", [](auto& c) { c.value_dim = 1041; }, [](const auto& p) { return p.value_dim == 1041; });
   test.sets("chunk", [](auto& c) { c.chunk = 1042; }, [](const auto& p) { return p.chunk == 1042; });
+  test.sets("kv_dtype", [](auto& c) { c.kv_dtype = TW_BF16; }, [](const auto& p) { return p.kv_dtype == DType::kBF16; });
+  test.sets("kv_dtype", [](auto& c) { c.kv_dtype = TW_F16; }, [](const auto& p) { return p.kv_dtype == DType::kF16; });
+  test.sets("kv_dtype", [](auto& c) { c.kv_dtype = TW_E4M3; }, [](const auto& p) { return p.kv_dtype == DType::kF8_E4M3; });
+  test.refuses("kv_dtype", [](auto& c) { c.kv_dtype = 77; });
 }
 
 TEST(CApiMembers, tw_attention_arguments) {
