@@ -74,6 +74,17 @@ def test_caches_of_e4m3(
     assert not gathered
 
 
+def test_long_parts_over_caches_of_e4m3_are_gathered(
+    monkeypatch: Any, gathered: list[int]
+) -> None:
+    """Where widening for each tile of queries takes longer than once for all keys."""
+    monkeypatch.setattr(_paged, "MAX_WIDENED_ROWS", 3)
+    case = Case(MIXED, cache_dtype=E4M3, scale_k=0.5, scale_v=2.0)
+    found = run(case, Mask(0.125))
+    close(found, case.expected(scale=0.125, causal=True), limit_of(case))
+    assert gathered
+
+
 @pytest.mark.parametrize(
     "d,page",
     [(64, 1), (64, 64), (128, 5), (128, 64), (256, 1), (256, 5), (96, 5), (24, 64), (192, 16)],
