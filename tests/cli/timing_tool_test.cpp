@@ -136,15 +136,19 @@ TEST(TimingToolTest, PredictsAttentionAsWellAsThePageSays) {
   EXPECT_EQ(summary["pairs_in_order"], 1);
 }
 
-// A row of a log that no constant was looked up for: +5 % when this was written.
-TEST(TimingToolTest, PredictsALinearLayer) {
+// Rows of a log that no constant was looked up for: two CTAs that share tokens, -2 % when this was
+// written, and two that share a tile, -17 %.
+TEST(TimingToolTest, PredictsLinearLayers) {
   const Outcome outcome =
       run_tool("--json bench timing " TILEWRIGHT_SOURCE_DIR
                "/bench/results/2026-11-22-linear-rates.json"
-               " --kernels w4a16:wide_bf16_t128_s2 --rows 64 --features 4096 --sample 2");
+               " --kernels w4a16:wide_bf16_t128_s2 w4a16:wide_bf16_t128_r2 --rows 64 "
+               "--features 4096 --sample 2");
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_EQ(outcome.parsed()["summary"]["points"], 1);
-  EXPECT_LT(outcome.parsed()["summary"]["mean_absolute_error"].get<double>(), 0.12);
+  const json summary = outcome.parsed()["summary"];
+  EXPECT_EQ(summary["points"], 2);
+  EXPECT_LT(summary["mean_absolute_error"].get<double>(), 0.15);
+  EXPECT_EQ(summary["pairs_in_order"], 1);
 }
 
 // Calls that stand in a graph: 5.1 us for 5.1, most of them launches. With launches from the host

@@ -34,10 +34,18 @@ const json& power_recording() {
   return recording;
 }
 
+/// Shared memory beside products and between CTAs, mma.sync, and dependent launches, of an H100.
+const json& shared_recording() {
+  static const json recording =
+      read_json(std::string(TILEWRIGHT_TEST_DATA) + "/hardware/h100_shared.json");
+  return recording;
+}
+
 const json& recorded(const std::string& name) {
   static const auto by_name = [] {
     std::map<std::string, json> probes;
-    for (const json& probe : timing_recording()["probes"]) probes[probe["name"]] = probe;
+    for (const json* const recording : {&timing_recording(), &shared_recording()})
+      for (const json& probe : (*recording)["probes"]) probes[probe["name"]] = probe;
     return probes;
   }();
   const auto found = by_name.find(name);
@@ -81,8 +89,9 @@ TEST(TimingRecording, HasTheCasesOfTheTable) {
   }
   const auto& probes = timing_recording()["probes"];
   const auto& powers = power_recording()["probes"];
-  EXPECT_EQ(probes.size() + powers.size(), cases.size()) << "record again";
-  for (const json* const recording : {&probes, &powers}) {
+  const auto& shared = shared_recording()["probes"];
+  EXPECT_EQ(probes.size() + powers.size() + shared.size(), cases.size()) << "record again";
+  for (const json* const recording : {&probes, &powers, &shared}) {
     for (const json& probe : *recording) {
       const auto found = cases.find(probe["name"]);
       ASSERT_NE(found, cases.end()) << probe["name"] << " is in no table; record again";
@@ -232,7 +241,65 @@ TEST(TimingRecording, BarriersAndFences) {
   EXPECT_NEAR(each("set_registers, 4 warps") / 2, p.set_registers, 3);
   EXPECT_NEAR(each("gpu_fence, 1 warps"), p.memory_fence, 5);
   EXPECT_NEAR(each("proxy_fence, 1 warps"), p.proxy_fence, 2);
-  EXPECT_NEAR(each("cluster_barrier, 2 CTAs, 4 warps"), p.cluster_release, 20);
+  const double relaxed = each("cluster_barrier_relaxed, 2 CTAs, 4 warps");
+  EXPECT_NEAR(relaxed, p.cluster_release, 5);
+  EXPECT_NEAR(each("cluster_barrier, 2 CTAs, 4 warps") - relaxed, p.memory_fence_alone, 5);
+}
+
+// Bytes between CTAs of a cluster, and what one warp stores before it has to wait.
+TEST(SharedRecording, StoresAndLoadsOfOtherCtas) {
+  const sim::TimeParameters p = constants();
+  constexpr double kBytes = 32 * 512;  // of a warp
+  EXPECT_NEAR(8 * kBytes / middle("remote_stores, 2 CTAs, 8 warps"), p.remote_store_bytes, 1);
+  EXPECT_NEAR(8 * kBytes / middle("remote_loads, 2 CTAs, 8 warps"), p.remote_load_bytes, 0.5);
+  EXPECT_GT(p.remote_stores_queued, 0);
+  EXPECT_LT((kBytes - p.remote_stores_queued) / p.remote_store_bytes,
+            middle("remote_stores, 2 CTAs, 1 warps"));
+}
+
+TEST(SharedRecording, MmaSync) {
+  const sim::TimeParameters p = constants();
+  EXPECT_NEAR(each("mma_sync_x1, 1 warps"), p.mma_sync_latency, 1);
+  // Three warps of a scheduler; wgmma's rate is one in 4 clocks.
+  EXPECT_NEAR(each("mma_sync_x8, 12 warps") / 3, 4 * p.mma_sync_interval_scale, 0.3);
+}
+
+// What 128 products beside a stream of loads add to it: a wavefront for 128 bytes of B, and 16 for
+// A, once for 128 columns. From registers they take as much.
+TEST(SharedRecording, ProductsTakeWavefronts) {
+  const auto added = [](const std::string& form) {
+    const std::string name = "wgmma_beside_load16_" + form + ", 2 other warpgroups, ";
+    return (middle(name + "products") - middle(name + "no products")) / 128;
+  };
+  EXPECT_NEAR(added("ss_n64"), 32, 4);
+  EXPECT_NEAR(added("ss_n128"), 48, 4);
+  EXPECT_NEAR(added("ss_n256"), 96, 4);
+  EXPECT_NEAR(added("rs_n128"), 48, 4);
+  EXPECT_NEAR(added("fp8_n128"), 48, 4);
+}
+
+TEST(SharedRecording, DependentLaunchesBeginBesideTheOneBefore) {
+  const sim::TimeParameters p = constants();
+  const auto clocks = [](int blocks, int before, int cluster = 1) {
+    const std::string name = fmt::format(
+        "graph of 100 dependent launches, {} large CTAs in clusters of {}, {} clocks before the "
+        "wait "
+        "and 4000 behind",
+        blocks, cluster, before);
+    for (const json& launch : shared_recording()["launches"]) {
+      if (launch["name"] != name) continue;
+      std::vector<double> samples = launch["samples"];
+      std::ranges::sort(samples);
+      return samples[samples.size() / 2] / launch["operations"].get<double>() * 1980;
+    }
+    ADD_FAILURE() << name << " was not recorded";
+    return 0.0;
+  };
+  EXPECT_NEAR(clocks(132, 4000) - 8000, p.dependent_start, 30);
+  EXPECT_NEAR(clocks(32, 8000), clocks(32, 0), 120);  // with room all of it is hidden
+  EXPECT_NEAR(clocks(64, 4000, 2), clocks(32, 0), 120);
+  EXPECT_GT(clocks(64, 4000, 4), clocks(32, 0) + 1000);
+  EXPECT_NEAR(clocks(32, 0) - 4000, p.graph_launch - p.dependent_gain, 60);
 }
 
 double mean_of(const std::string& name) {

@@ -123,9 +123,12 @@ class Table {
       }
     }
     for (const char* probe :
-         {"ffma_ss_n128", "fadd_ss_n128", "fmul_immediate_ss_n128", "fmin_fmax_ss_n128",
-          "cvt_bf16x2_ss_n128", "ex2_ss_n128", "shfl_bfly_ss_n128", "ffma_ss_n256", "ffma_ss_n64",
-          "ffma_rs_n128", "fadd_rs_n128", "ex2_rs_n128"}) {
+         {"ffma_ss_n128",       "fadd_ss_n128",   "fmul_immediate_ss_n128", "fmin_fmax_ss_n128",
+          "cvt_bf16x2_ss_n128", "ex2_ss_n128",    "shfl_bfly_ss_n128",      "ffma_ss_n256",
+          "ffma_ss_n64",        "ffma_rs_n128",   "fadd_rs_n128",           "ex2_rs_n128",
+          "load4_ss_n128",      "load4_rs_n128",  "load16_ss_n64",          "load16_ss_n128",
+          "load16_ss_n256",     "load16_rs_n64",  "load16_rs_n128",         "load16_fp8_n128",
+          "store16_ss_n128",    "store16_rs_n128"}) {
       for (const std::uint32_t others : {0U, 1U, 2U}) {
         for (const std::uint32_t products : {0U, 1U}) {
           if (others + products == 0) continue;
@@ -138,9 +141,16 @@ class Table {
           added.count = products;
           added.reading = Reading::kWarps;
           added.iterations = 8;
-          added.operations = 16 * 128;  // steps; products are 16 groups of 8
+          // Products are 16 groups of 8.
+          const std::string_view what = probe;
+          added.operations = what.starts_with("load") || what.starts_with("store")
+                                 ? 16 * 64    // accesses
+                                 : 16 * 128;  // steps
         }
       }
+    }
+    for (const int chains : {1, 2, 4, 8}) {
+      add_warps(fmt::format("mma_sync_x{}", chains), {1, 4, 8, 12}, 64);
     }
   }
 
@@ -175,6 +185,10 @@ class Table {
     add_clusters("remote_hand_over", {2}, {4}, kTurns);
     add_clusters("remote_chain", {2, 4}, {1}, kTurns);
     add_clusters("remote_loads", {2, 4}, {1, 4, 8}, kTurns);
+    for (const char* kernel :
+         {"remote_stores", "remote_stores_synced", "own_stores", "own_stores_synced"}) {
+      add_clusters(kernel, {2, 4}, {1, 4, 8, 12}, kTurns);
+    }
   }
 
   void fences() {

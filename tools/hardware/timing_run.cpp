@@ -305,6 +305,51 @@ std::vector<LaunchSamples> time_launches(const Device& device) {
            [&] { graph.launch(stream); });
     }
   }
+  // Of the size of a kernel that has an SM to itself, alone or in clusters.
+  for (const std::uint32_t blocks : {64U, 132U}) {
+    for (const std::uint32_t cluster : {1U, 2U, 4U, 8U}) {
+      for (const bool is_dependent : {false, true}) {
+        const Kernel& kernel = is_dependent ? dependent : plain;
+        LaunchConfig config = {.grid = {blocks / cluster * cluster},
+                               .block = {384},
+                               .dynamic_shared_bytes = kernels::kTimingSharedBytes,
+                               .is_dependent_launch = is_dependent};
+        if (cluster > 1) config.cluster = device::Dim3{cluster};
+        kernel.allow_dynamic_shared_bytes(kernels::kTimingSharedBytes);
+        const device::Graph graph = device::Graph::capture(stream, [&] {
+          for (int i = 0; i < kInRow; ++i) kernel.launch(config, params, stream);
+        });
+        time(fmt::format("graph of {} {}launches, {} large CTAs in clusters of {}", kInRow,
+                         is_dependent ? "dependent " : "", blocks, cluster),
+             kInRow, [&] { graph.launch(stream); });
+      }
+    }
+  }
+  // What of a dependent launch runs beside the one before it.
+  const Kernel around = device::load_kernel(device, "timing_probe_work_around_wait");
+  around.allow_dynamic_shared_bytes(kernels::kTimingSharedBytes);
+  struct Around {
+    std::uint32_t blocks, cluster, before;
+  };
+  for (const auto& [blocks, cluster, before] :
+       {Around{32, 1, 0}, Around{32, 1, 4000}, Around{32, 1, 8000}, Around{64, 1, 4000},
+        Around{132, 1, 0}, Around{132, 1, 4000}, Around{32, 2, 4000}, Around{32, 4, 4000},
+        Around{64, 2, 4000}, Around{64, 4, 4000}}) {
+    TimingProbeParams work = params;
+    work.stride = before, work.count = 4000;
+    LaunchConfig config = {.grid = {blocks},
+                           .block = {384},
+                           .dynamic_shared_bytes = kernels::kTimingSharedBytes,
+                           .is_dependent_launch = true};
+    if (cluster > 1) config.cluster = device::Dim3{cluster};
+    const device::Graph graph = device::Graph::capture(stream, [&] {
+      for (int i = 0; i < kInRow; ++i) around.launch(config, work, stream);
+    });
+    time(fmt::format("graph of {} dependent launches, {} large CTAs in clusters of {}, {} clocks "
+                     "before the wait and 4000 behind",
+                     kInRow, blocks, cluster, before),
+         kInRow, [&] { graph.launch(stream); });
+  }
   return out;
 }
 

@@ -4,9 +4,13 @@ namespace tilewright::sim {
 
 std::string_view name_of(WaitCause cause) noexcept {
   constexpr std::array<std::string_view, kNumWaitCauses> kNames = {
-      "operand",      "shared data",  "global data", "busy unit",     "issue",
-      "tensor queue", "tensor cores", "mbarrier",    "named barrier", "cluster barrier",
-      "copies",       "code",         "own"};
+      "operand",       "shared data",
+      "global data",   "busy unit",
+      "issue",         "tensor queue",
+      "tensor cores",  "mbarrier",
+      "named barrier", "cluster barrier",
+      "grid barrier",  "copies",
+      "code",          "own"};
   return kNames[static_cast<std::size_t>(cause)];
 }
 

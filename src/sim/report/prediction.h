@@ -22,9 +22,10 @@ enum class WaitCause : std::uint8_t {
   kMbarrier,
   kNamedBarrier,
   kClusterBarrier,
-  kCopies,  ///< cp.async, bulk groups, tcgen05.ld and st
-  kCode,    ///< the instruction itself is fetched
-  kOwn,     ///< what the instruction itself takes: branches, fences, the issue of copies
+  kGridBarrier,  ///< of a cooperative launch
+  kCopies,       ///< cp.async, bulk groups, tcgen05.ld and st
+  kCode,         ///< the instruction itself is fetched
+  kOwn,          ///< what the instruction itself takes: branches, fences, the issue of copies
 };
 inline constexpr std::size_t kNumWaitCauses = static_cast<std::size_t>(WaitCause::kOwn) + 1;
 

@@ -66,6 +66,7 @@ Shade shade_of(WaitCause cause) {
       return Shade::kMbarrier;
     case WaitCause::kNamedBarrier:
     case WaitCause::kClusterBarrier:
+    case WaitCause::kGridBarrier:
       return Shade::kBarrier;
   }
   return Shade::kWork;

@@ -9,8 +9,13 @@
 namespace tilewright::sim {
 
 Engine::Engine(const KernelTiming& kernel, const MemoryShare& memory,
-               std::span<const std::vector<CtaTrace>* const> clusters, std::uint32_t slots)
-    : kernel_(kernel), p_(kernel.parameters), memory_(memory), clusters_(clusters) {
+               std::span<const std::vector<CtaTrace>* const> clusters, std::uint32_t slots,
+               const Around& around)
+    : kernel_(kernel),
+      p_(kernel.parameters),
+      memory_(memory),
+      clusters_(clusters),
+      around_(around) {
   misses_.resize(memory.miss.size());
   waits_.resize(kNumWaitCauses);
   lines_.resize(kernel.code.insns.size());
@@ -99,6 +104,7 @@ void Engine::start_cluster(std::uint32_t slot, double time) {
     cta->sm = sms_[rank].get();
     cta->instance = ++num_ctas_;
     cta->is_shown = rank == 0 && next_cluster_ == 1;
+    cta->sm->code.expect(cta->trace->code_lines);
     start_warps(*cta, time);
     ++cluster->num_live;
     ++num_live_;
@@ -152,6 +158,8 @@ EngineResult Engine::result() {
   out.waits = std::move(waits_);
   out.lines = std::move(lines_);
   out.timeline = std::move(timeline_);
+  out.grid_arrivals = std::move(grid_arrivals_);
+  out.grid_trigger = grid_trigger_;
   out.busy.resize(kNumTimedUnits);
   for (const auto& sm : sms_) add_busy(*sm, out.busy);
   return out;

@@ -19,7 +19,8 @@ namespace tilewright::sim {
 class Engine {
  public:
   Engine(const KernelTiming& kernel, const MemoryShare& memory,
-         std::span<const std::vector<CtaTrace>* const> clusters, std::uint32_t slots);
+         std::span<const std::vector<CtaTrace>* const> clusters, std::uint32_t slots,
+         const Around& around);
 
   EngineResult run();
 
@@ -98,6 +99,7 @@ class Engine {
   // Memory.
   void handle_access(PlayingWarp& warp, const TraceEvent& event);
   void load_global(PlayingWarp& warp, const TraceEvent& event);
+  void access_remote(PlayingWarp& warp, const TraceEvent& event);
   /// Whether the next request to the area goes on to HBM.
   bool is_miss(std::uint16_t area);
   /// When the bytes of a request are there.
@@ -114,6 +116,8 @@ class Engine {
   bool handle_mbarrier(PlayingWarp& warp, const TraceEvent& event);
   bool handle_barrier(PlayingWarp& warp, const TraceEvent& event);
   void handle_fence(PlayingWarp& warp, const TraceEvent& event);
+  /// Until others see what the warp has stored.
+  double fence_clocks(PlayingWarp& warp) const;
   void arrive_at_mbarrier(const Event& arrival);
   /// `warp` will go on at that time since `by` has done what it waits for.
   void release(PlayingWarp& warp, const PlayingWarp& by, double time);
@@ -122,6 +126,8 @@ class Engine {
   void arrive_at_barrier(const PlayingWarp& warp, PlayingBarrier& barrier, std::uint32_t needed,
                          double clocks);
   bool await_barrier(PlayingWarp& warp, PlayingBarrier& barrier, WaitCause cause);
+  void arrive_at_grid_barrier(PlayingWarp& warp, std::uint64_t generation);
+  bool await_grid_barrier(PlayingWarp& warp, std::uint64_t generation);
 
   // Tensor cores.
   bool handle_wgmma(PlayingWarp& warp, const TraceEvent& event);
@@ -150,7 +156,10 @@ class Engine {
   std::vector<std::unique_ptr<Sm>> sms_;  ///< by rank in the cluster
   std::vector<std::unique_ptr<PlayingCluster>> slots_;
   std::vector<std::unique_ptr<PlayingCluster>> ended_;  ///< at which something is still to arrive
-  std::vector<double> misses_;                          ///< by area: the part of a miss that is due
+  const Around& around_;
+  std::vector<double> grid_arrivals_;  ///< EngineResult::grid_arrivals
+  double grid_trigger_ = -1;           ///< EngineResult::grid_trigger
+  std::vector<double> misses_;         ///< by area: the part of a miss that is due
   std::vector<double> waits_;
   std::vector<std::vector<double>> lines_;
   double warp_clocks_ = 0;

@@ -86,6 +86,11 @@ bool Engine::handle_barrier(PlayingWarp& warp, const TraceEvent& event) {
       return true;
     case TraceKind::kClusterWait:
       return await_barrier(warp, cluster.barriers[event.b], WaitCause::kClusterBarrier);
+    case TraceKind::kGridArrive:
+      arrive_at_grid_barrier(warp, event.b);
+      return true;
+    case TraceKind::kGridPoll:
+      return await_grid_barrier(warp, event.b);
     default:
       return true;
   }
@@ -110,16 +115,39 @@ bool Engine::await_barrier(PlayingWarp& warp, PlayingBarrier& barrier, WaitCause
   return true;
 }
 
+// The barrier of the grid is a counter in L2: an atomic gets there in half of its time, and a poll
+// that finds it complete was on its way, too.
+
+void Engine::arrive_at_grid_barrier(PlayingWarp& warp, std::uint64_t generation) {
+  if (grid_arrivals_.size() < generation) grid_arrivals_.resize(generation);
+  double& last = grid_arrivals_[generation - 1];
+  last = std::max(last, now_ + p_.atomic_latency / 2);
+  set_results(warp, now_ + p_.atomic_latency, WaitCause::kGlobalData);
+}
+
+bool Engine::await_grid_barrier(PlayingWarp& warp, std::uint64_t generation) {
+  const double own = generation <= grid_arrivals_.size() ? grid_arrivals_[generation - 1] : now_;
+  const double all =
+      generation <= around_.grid_releases.size() ? around_.grid_releases[generation - 1] : 0;
+  if (!await_time(warp, WaitCause::kGridBarrier, std::max(own, all) + p_.l2_latency)) return false;
+  account(warp, WaitCause::kGridBarrier, now_);
+  return true;
+}
+
 // Fences.
 
 void Engine::handle_fence(PlayingWarp& warp, const TraceEvent& event) {
   if (event.kind == TraceKind::kProxyFence) {
     // Stores to shared memory that are under way come first.
     delay(p_.proxy_fence + std::max(0.0, warp.cta->sm->shared.free_at - now_));
-  } else if (event.kind == TraceKind::kMemoryFence) {
-    delay(p_.memory_fence);
+  } else if (event.kind == TraceKind::kMemoryFence && kernel_.machine.is_empty()) {
+    delay(fence_clocks(warp));  // machine code has them itself: MEMBAR
   }
-  // kGridWait: the launch before has ended, since launches are predicted one by one.
+}
+
+double Engine::fence_clocks(PlayingWarp& warp) const {
+  if (warp.stored == 0) return p_.memory_fence_alone;
+  return std::max(p_.memory_fence, std::exchange(warp.stored, 0) - now_);
 }
 
 }  // namespace tilewright::sim

@@ -74,12 +74,12 @@ void Engine::copy_in(PlayingWarp& warp, const TraceEvent& event) {
     }
     done += request(*target.sm, event.area, event.a, false) - now_;
   }
-  target.sm->shared.serve(now_, event.a / double{kCacheLineBytes});
+  target.sm->serve_shared(now_, event.a / double{kCacheLineBytes});
   if (event.b != 0) arrive_later(done, warp, event.b, 0, event.a);
 }
 
 void Engine::copy_out(PlayingWarp& warp, const TraceEvent& event) {
-  const double read = warp.cta->sm->shared.serve(now_, event.a / double{kCacheLineBytes});
+  const double read = warp.cta->sm->serve_shared(now_, event.a / double{kCacheLineBytes});
   const double done = request(*warp.cta->sm, event.area, event.a, true);
   warp.open_bulk_read = std::max(warp.open_bulk_read, read + p_.copy_latency);
   warp.open_bulk = std::max(warp.open_bulk, done + p_.copy_latency);

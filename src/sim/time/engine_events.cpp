@@ -1,5 +1,7 @@
 #include "sim/time/engine.h"
 
+#include <algorithm>
+
 namespace tilewright::sim {
 
 // A kind that is added to TraceKind and has no unit here does not compile.
@@ -35,17 +37,25 @@ bool Engine::handle(PlayingWarp& warp, const TraceEvent& event) {
     case TraceKind::kBarrierWait:
     case TraceKind::kClusterArrive:
     case TraceKind::kClusterWait:
+    case TraceKind::kGridArrive:
+    case TraceKind::kGridPoll:
       return handle_barrier(warp, event);
     case TraceKind::kProxyFence:
     case TraceKind::kMemoryFence:
-    case TraceKind::kGridWait:
       return handle_fence(warp, event), true;
+    case TraceKind::kGridWait:
+      return await_time(warp, WaitCause::kGridBarrier, around_.launch_before_ends);
+    case TraceKind::kGridTrigger:
+      grid_trigger_ = std::max(grid_trigger_, now_);
+      return true;
     case TraceKind::kTensorMma:
     case TraceKind::kTensorCommit:
     case TraceKind::kTensorAccess:
     case TraceKind::kTensorWait:
     case TraceKind::kTensorAlloc:
       return handle_tcgen05(warp, event);
+    case TraceKind::kNothing:
+      return true;
   }
   return true;
 }

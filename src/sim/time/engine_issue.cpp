@@ -172,6 +172,7 @@ bool Engine::finish(PlayingWarp& warp) {
   if (machine != nullptr || (kernel_.machine.is_empty() && !cost.is_free)) {
     const double stall = machine == nullptr ? 1 : machine->stall;
     next += std::max(stall, warp.slots) + cost.stall;
+    if (machine != nullptr && machine->is_wide_fence) next += fence_clocks(warp);
     if (cost.ends_block && warp.next + 1 < warp.trace->ops.size() &&
         warp.trace->ops[warp.next + 1].insn < op.insn) {
       next += p_.branch_redirect;

@@ -15,8 +15,7 @@ void Engine::handle_access(PlayingWarp& warp, const TraceEvent& event) {
                          WaitCause::kSharedData);
     }
     case TraceKind::kRemoteShared:
-      return set_results(warp, through_shared(warp, event.a) + p_.remote_shared_latency,
-                         WaitCause::kSharedData);
+      return access_remote(warp, event);
     case TraceKind::kLocal:
       return set_results(warp,
                          through_shared(warp, event.a / double{kCacheLineBytes}) + p_.l1_latency,
@@ -24,11 +23,26 @@ void Engine::handle_access(PlayingWarp& warp, const TraceEvent& event) {
     case TraceKind::kGlobal:
       if (!event.is_write) return load_global(warp, event);
       through_shared(warp, static_cast<double>(event.b));
-      request(*warp.cta->sm, event.area, double{kSectorBytes} * event.a, true);
+      warp.stored = std::max(
+          warp.stored, request(*warp.cta->sm, event.area, double{kSectorBytes} * event.a, true));
       return;
     default:  // kLine: load_global() has seen it
       return;
   }
+}
+
+// Stores go on while few enough are under way.
+void Engine::access_remote(PlayingWarp& warp, const TraceEvent& event) {
+  const double bytes = double{kCacheLineBytes} * event.a;
+  const double rate = event.is_write ? p_.remote_store_bytes : p_.remote_load_bytes;
+  const double through = through_shared(warp, event.a);
+  const double sent = std::max(through, warp.cta->sm->remote.serve(now_, bytes / rate));
+  if (!event.is_write) {
+    return set_results(warp, sent + p_.remote_shared_latency, WaitCause::kSharedData);
+  }
+  warp.stored = std::max(warp.stored, sent + p_.remote_shared_latency);
+  const double queue = p_.remote_stores_queued / rate;
+  if (sent - now_ > queue) delay(sent - now_ - queue, WaitCause::kPipe);
 }
 
 void Engine::load_global(PlayingWarp& warp, const TraceEvent& event) {
@@ -77,8 +91,7 @@ double Engine::request(Sm& sm, std::uint16_t area, double bytes, bool is_write) 
 
 double Engine::through_shared(PlayingWarp& warp, double wavefronts) {
   constexpr double kQueued = 32;
-  Server& shared = warp.cta->sm->shared;
-  const double done = shared.serve(now_, wavefronts * p_.shared_interval);
+  const double done = warp.cta->sm->serve_shared(now_, wavefronts * p_.shared_interval);
   if (done - now_ > kQueued) delay(done - now_ - kQueued, WaitCause::kPipe);
   return done;
 }

@@ -1,6 +1,7 @@
 #include "sim/time/engine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace tilewright::sim {
@@ -37,9 +38,13 @@ bool Engine::issue_wgmma(PlayingWarp& warp, const TraceEvent& event) {
   const double rate = std::max(1.0, kernel_.tensor_rate[op_of(warp).insn]);
   const double n = event.a;
   const double product = 2 * 64 * n * static_cast<double>(event.b) / rate;
-  // A and B are read from shared memory at 128 bytes a clock. From registers A takes as long.
+  // A and B are read from shared memory at 128 bytes a clock, A once for each 128 columns. From
+  // registers A takes as long.
   const double read = 16 + n / 4;
   multiply(*warp.cta, std::max(product, read));
+  const double both = 16 * std::ceil(n / 128) + n / 4;
+  sm.product_shared =
+      std::min(0.95, both / std::max(product, read)) * std::min(1.0, p_.tensor_scale);
   group.done.push_back(sm.tensor.free_at);
   sm.products.push_back(sm.tensor.free_at);
   sm.has_wgmma = true;

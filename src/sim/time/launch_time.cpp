@@ -143,6 +143,76 @@ PlaceQueue last_queue(const std::vector<ClusterTrace>& traced, const std::vector
   return queues[static_cast<std::size_t>(std::ranges::max_element(ends) - ends.begin())];
 }
 
+/// Of a cooperative launch, whose CTAs are all there at once: when the last one has come to each
+/// barrier of the grid, and the cluster that takes longest from there on. Each traced one is played
+/// as if it were the last; between barriers the slowest counts.
+struct GridPhases {
+  std::vector<double> releases;
+  std::size_t last = 0;
+
+  GridPhases(const KernelTiming& kernel, const MemoryShare& share,
+             const std::vector<ClusterTrace>& traced, std::uint64_t slots) {
+    const double poll = kernel.parameters.l2_latency;
+    std::vector<double> longest;
+    double longest_end = 0;
+    for (std::size_t i = 0; i < traced.size(); ++i) {
+      const std::vector<const ClusterTrace*> same(slots, &traced[i]);
+      const EngineResult result = play(kernel, share, same, static_cast<std::uint32_t>(slots));
+      longest.resize(std::max(longest.size(), result.grid_arrivals.size()));
+      double begin = 0;
+      for (std::size_t phase = 0; phase < result.grid_arrivals.size(); ++phase) {
+        longest[phase] = std::max(longest[phase], result.grid_arrivals[phase] - begin);
+        begin = result.grid_arrivals[phase] + poll;
+      }
+      if (result.clocks - begin <= longest_end) continue;
+      longest_end = result.clocks - begin;
+      last = i;
+    }
+    double begin = 0;
+    for (const double phase : longest) {
+      releases.push_back(begin + phase);
+      begin = releases.back() + poll;
+    }
+  }
+};
+
+/// A launch behind another one, and its CTAs.
+struct PlayedLaunch {
+  double launch_clocks = 0, clocks = 0;
+  EngineResult result;
+};
+
+/// In a graph a dependent launch begins as the one before ends, and waits for it where it says so.
+/// With room on the device it is there long before: since that one, taken to be of the same, let it
+/// go. Then nothing counts of what it does before it waits.
+template <class Play>
+PlayedLaunch play_launch(const TimeParameters& p, const Launch& launch, bool has_room,
+                         Around around, Play&& play_around) {
+  PlayedLaunch out;
+  out.launch_clocks = std::max(0.0, (launch.is_in_graph ? p.graph_launch : p.launch) -
+                                        (launch.is_dependent ? p.dependent_gain : 0));
+  const double waits = std::max(0.0, out.launch_clocks - p.dependent_start);
+  const bool is_chained = launch.is_in_graph && launch.is_dependent;
+  if (is_chained) around.launch_before_ends = waits;
+  out.result = play_around(around);
+  out.clocks = out.result.clocks;
+  if (!is_chained) return out;
+  if (out.result.grid_trigger < 0) {  // it lets nothing go before it ends
+    around.launch_before_ends = 0;
+    out.result = play_around(around);
+    out.clocks = out.result.clocks;
+    return out;
+  }
+  const double lead = out.clocks - out.result.grid_trigger - p.dependent_start;
+  if (!has_room || lead <= waits) {
+    out.launch_clocks -= waits;
+    return out;
+  }
+  around.launch_before_ends = lead;
+  out.clocks = play_around(around).clocks - lead;
+  return out;
+}
+
 MemoryShare memory_share(const LaunchTrace& trace, const Launch& launch, const DeviceModel& model,
                          const TimeParameters& parameters, std::uint64_t resident) {
   MemoryShare share;
@@ -238,18 +308,29 @@ Prediction predict_launch(const KernelCode& code, const Launch& launch, const De
       clusters.push_back(&trace.clusters[sample]);
       played += work;
     }
-    const EngineResult result = play(kernel, share, clusters, static_cast<std::uint32_t>(slots));
+    Around around;
+    if (launch.is_cooperative) {
+      GridPhases phases(kernel, share, trace.clusters, std::min(slots, clusters.size()));
+      std::ranges::fill(clusters, &trace.clusters[phases.last]);
+      around.grid_releases = std::move(phases.releases);
+    }
+    const auto resident = static_cast<std::uint32_t>(slots);
+    // Clusters of four and more do not find each free place: two times 16 of them do not fit.
+    const std::uint64_t beside = launch.cluster.count() <= 2 ? 2 : 3;
+    const bool has_room = beside * count <= places * slots;
+    const PlayedLaunch played_launch = play_launch(
+        parameters, launch, has_room, around,
+        [&](const Around& now) { return play(kernel, share, clusters, resident, now); });
+    const EngineResult& result = played_launch.result;
+    const double launch_clocks = played_launch.launch_clocks;
     const double scale =
         static_cast<double>(all) / static_cast<double>(std::max<std::uint64_t>(1, played));
-    const double launch_clocks =
-        std::max(0.0, (launch.is_in_graph ? parameters.graph_launch : parameters.launch) -
-                          (launch.is_dependent ? parameters.dependent_gain : 0));
     // The last step: from clocks to seconds.
     out.clock_hz = loaded_clock(parameters, result, share.active_sms / model.num_sms);
     out.launch_seconds = launch_clocks / parameters.clock_hz;
     const double hbm = result.busy[static_cast<std::size_t>(TimedUnit::kHbm)] * scale;
     out.seconds = out.launch_seconds +
-                  std::max(result.clocks * scale / out.clock_hz, hbm / parameters.clock_hz);
+                  std::max(played_launch.clocks * scale / out.clock_hz, hbm / parameters.clock_hz);
     describe(out, kernel, result, scale);
   } catch (const Error& error) {
     out.problem = error.what();

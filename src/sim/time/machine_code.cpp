@@ -303,6 +303,9 @@ std::uint8_t field(std::uint64_t word, unsigned first, unsigned count) {
 MachineInsn decode_insn(std::uint64_t low, std::uint64_t high) {
   MachineInsn insn;
   insn.opcode = static_cast<std::uint16_t>(low & 0x1ff);
+  constexpr std::uint16_t kMembar = 0x192;
+  constexpr std::uint8_t kGpu = 2;  // 0: of the CTA, 3: of the system
+  insn.is_wide_fence = insn.opcode == kMembar && field(high, 12, 3) >= kGpu;
   insn.stall = field(high, 41, 4);
   insn.yields = field(high, 45, 1) == 0;
   insn.write_counter = field(high, 46, 3);

@@ -13,10 +13,11 @@ namespace tilewright::sim {
 /// An instruction of 16 bytes. NVIDIA describes its fields nowhere; they are known by looking at
 /// many, and public analyses of compute capability 7.0 to 9.0 agree.
 struct MachineInsn {
-  std::uint32_t line = 0;    ///< of PTX; 0: unknown
-  std::uint16_t opcode = 0;  ///< its low 9 bits: which instruction, whatever its operands are
-  std::uint8_t stall = 0;    ///< clocks until the warp may issue the next, 0 to 15
-  bool yields = false;       ///< another warp goes first
+  std::uint32_t line = 0;      ///< of PTX; 0: unknown
+  std::uint16_t opcode = 0;    ///< its low 9 bits: which instruction, whatever its operands are
+  std::uint8_t stall = 0;      ///< clocks until the warp may issue the next, 0 to 15
+  bool yields = false;         ///< another warp goes first
+  bool is_wide_fence = false;  ///< a MEMBAR of more than the CTA
   /// Of six counters: the one that a result makes ready, that a read operand makes ready (7: none),
   /// and those that are waited for
   std::uint8_t write_counter = 7, read_counter = 7, wait_mask = 0;

@@ -263,6 +263,7 @@ class Scheduler {
       op.cost.stall = costs_[op.insn].stall;
       if (op.cost.pipe == Pipe::kMmaSync) op.cost.interval = costs_[op.insn].interval;
     }
+    op.is_wide_fence = insn.is_wide_fence;
     op.stall = std::max<std::uint8_t>(1, insn.stall);
     op.write_counter = insn.write_counter;
     op.read_counter = insn.read_counter;

@@ -17,6 +17,7 @@ struct MachineOp {
   InsnCost cost;
   std::uint32_t insn = 0;   ///< KernelCode::insns: what it is for
   std::uint32_t place = 0;  ///< in the machine code, by instructions
+  bool is_wide_fence = false;
   std::uint8_t stall = 1;
   std::uint8_t write_counter = 7, read_counter = 7, wait_mask = 0;
 };

@@ -60,14 +60,24 @@ class L1Cache {
 
 /// The code that an SM holds, by lines of eight instructions: a small cache in front of a larger
 /// one. The line behind one that is used for the first time is fetched as well, so that straight
-/// code comes as fast as lines do. Code that was not used before is there: an earlier launch left
-/// it.
+/// code comes as fast as lines do. Code that was not used before is where an earlier launch of the
+/// same left it: near, if all that CTAs run has room there; else what was used longest ago is gone.
 class CodeCache {
  public:
-  static constexpr std::uint32_t kLineInstructions = 8;
+  static constexpr std::uint32_t kLineInstructions = kCodeLineInstructions;
 
   explicit CodeCache(const TimeParameters& p)
       : p_(p), near_(sets_of(p.code_bytes)), behind_(sets_of(p.code_bytes_behind)) {}
+
+  /// Lines that a CTA comes to.
+  void expect(const std::vector<bool>& lines) {
+    if (expected_.size() < lines.size()) expected_.resize(lines.size());
+    for (std::size_t line = 0; line < lines.size(); ++line) {
+      if (!lines[line] || expected_[line]) continue;
+      expected_[line] = true;
+      all_bytes_ += double{kCacheLineBytes};
+    }
+  }
 
   /// When a warp that comes to the line at `now` can go on.
   double use(std::uint32_t line, double now) {
@@ -115,17 +125,19 @@ class CodeCache {
     if (line >= is_known_.size()) is_known_.resize(line + 1);
     const bool is_behind = find(behind_, line) != nullptr;
     if (!is_behind) add(behind_, line);
-    const bool is_known = is_known_[line], is_from_l2 = !is_behind && is_known;
+    const bool is_known = is_known_[line];
+    const bool is_from_l2 = !is_behind && (is_known || all_bytes_ > p_.code_bytes_behind);
     is_known_[line] = true;
     Way& way = add(near_, line);
-    if (!is_known) return way.ready = now;
+    if (!is_known && all_bytes_ <= p_.code_bytes) return way.ready = now;
     way.ready = fetches_.serve(now, is_from_l2 ? p_.code_line_from_l2 : p_.code_line);
     return way.ready;
   }
 
   const TimeParameters& p_;
   std::vector<Set> near_, behind_;
-  std::vector<bool> is_known_;
+  std::vector<bool> is_known_, expected_;
+  double all_bytes_ = 0;  ///< of expected_
   Server fetches_;
 };
 
@@ -158,6 +170,7 @@ struct PlayingWarp {
   double open_bulk_read = 0, open_bulk = 0;
   std::vector<std::pair<double, double>> bulk_groups;  ///< read, done
   double tensor_loaded = 0, tensor_stored = 0;         ///< ends of the last tcgen05.ld and st
+  double stored = 0;  ///< when all stores since the last fence are there; 0: there are none
 };
 
 struct Warpgroup {
@@ -198,6 +211,8 @@ struct Sm {
   };
   std::array<Scheduler, kSchedulers> schedulers;
   Server shared, port_in, port_out, l2, hbm, tensor;
+  Server remote;              ///< loads and stores to other CTAs of the cluster
+  double product_shared = 0;  ///< what part of shared memory's time the last product of wgmma takes
   std::array<Server, kWarpgroupWarps> tensor_memory;  ///< by quarter of the lanes
   std::deque<double> products;  ///< of wgmma: ends of those that are under way
   bool has_wgmma = false;       ///< products are of registers
@@ -208,6 +223,20 @@ struct Sm {
   std::uint32_t next_scheduler = 0;  ///< that gets the next warp
 
   Sm(double l1_bytes, const TimeParameters& parameters) : l1(l1_bytes), code(parameters) {}
+
+  /// When shared memory has moved what takes so long by itself. Products of wgmma that are under
+  /// way come first.
+  double serve_shared(double now, double clocks) {
+    const double start = std::max(now, shared.free_at);
+    shared.busy += clocks;
+    shared.free_at = start + clocks;
+    const double multiplied = tensor.free_at - start, left = 1 - product_shared;
+    if (product_shared == 0 || multiplied <= 0) return shared.free_at;
+    const double meanwhile = multiplied * left;
+    shared.free_at =
+        clocks < meanwhile ? start + clocks / left : start + multiplied + clocks - meanwhile;
+    return shared.free_at;
+  }
 };
 
 struct PlayingCta {

@@ -117,6 +117,12 @@ PreparedCta prepare(const CtaTrace& trace, const IssueOrder& order, const Machin
     for (const TraceEvent& event : warp.events) {
       if (event.kind == TraceKind::kBarrierArrive) ++out.barrier_arrivals[barrier_key(event)];
     }
+    for (const PreparedOp& op : out.warps.back().ops) {
+      if (machine.is_empty() || op.machine == kNoMachineOp) continue;
+      const std::size_t line = machine.ops[op.machine].place / kCodeLineInstructions;
+      if (line >= out.code_lines.size()) out.code_lines.resize(line + 1);
+      out.code_lines[line] = true;
+    }
   }
   return out;
 }

@@ -12,6 +12,9 @@
 
 namespace tilewright::sim {
 
+/// In a line of 128 bytes of machine code
+inline constexpr std::uint32_t kCodeLineInstructions = 8;
+
 /// An instruction of a trace at its place in the order of issue.
 struct PreparedOp {
   std::uint32_t insn = 0, first_event = 0, num_events = 0;
@@ -29,6 +32,7 @@ struct PreparedCta {
   std::vector<PreparedWarp> warps;
   /// Warps that come to each generation of each named barrier, by barrier_key
   std::unordered_map<std::uint64_t, std::uint32_t> barrier_arrivals;
+  std::vector<bool> code_lines;  ///< of machine code: those it runs, of kCodeLineInstructions
 };
 
 /// Of kBarrierArrive and kBarrierWait. A CTA has 16 named barriers.

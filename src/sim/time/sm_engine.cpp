@@ -23,8 +23,9 @@ KernelTiming::KernelTiming(const KernelCode& kernel_code, const DeviceModel& dev
 }
 
 EngineResult play(const KernelTiming& kernel, const MemoryShare& memory,
-                  std::span<const std::vector<CtaTrace>* const> clusters, std::uint32_t slots) {
-  return Engine(kernel, memory, clusters, slots).run();
+                  std::span<const std::vector<CtaTrace>* const> clusters, std::uint32_t slots,
+                  const Around& around) {
+  return Engine(kernel, memory, clusters, slots, around).run();
 }
 
 }  // namespace tilewright::sim

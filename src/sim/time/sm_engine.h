@@ -53,11 +53,24 @@ struct EngineResult {
   double warp_clocks = 0;                  ///< that warps were there
   std::vector<std::vector<double>> lines;  ///< waits by instruction, then WaitCause; empty: none
   std::vector<TimelineSpan> timeline;      ///< of the first CTA
+  /// By generation of the barrier of a cooperative launch: when the last of these CTAs has come
+  std::vector<double> grid_arrivals;
+  double grid_trigger =
+      -1;  ///< the last time at which the launch behind was let go; below 0: never
+};
+
+/// When others than those that are played have come to where these wait for them.
+struct Around {
+  /// By generation of the barrier of a cooperative launch: all its CTAs. Without it those that are
+  /// played are the last.
+  std::vector<double> grid_releases;
+  double launch_before_ends = 0;
 };
 
 /// `clusters`: in the order in which they start; `slots` of them are resident at a time.
 /// Errors   Internal if the traces wait for each other without an end
 EngineResult play(const KernelTiming& kernel, const MemoryShare& memory,
-                  std::span<const std::vector<CtaTrace>* const> clusters, std::uint32_t slots);
+                  std::span<const std::vector<CtaTrace>* const> clusters, std::uint32_t slots,
+                  const Around& around = {});
 
 }  // namespace tilewright::sim

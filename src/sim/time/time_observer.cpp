@@ -7,12 +7,22 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <span>
 
 namespace tilewright::sim {
 
 namespace {
 
 constexpr std::uint64_t kLineBytes = 128;
+
+/// Whether it waits until others than the CTA see what the warp has stored.
+bool is_wide_release(const MemoryOrder& order) {
+  const bool is_wide = order.scope == MemoryScope::kCluster || order.scope == MemoryScope::kGpu ||
+                       order.scope == MemoryScope::kSystem;
+  return is_wide && (order.semantics == MemorySemantics::kRelease ||
+                     order.semantics == MemorySemantics::kAcquireRelease ||
+                     order.semantics == MemorySemantics::kSequential);
+}
 
 /// Of the launch, by the place of the CTA in the grid.
 std::uint64_t cluster_index(const Cta& cta) {
@@ -80,6 +90,11 @@ std::vector<std::uint64_t> more_clusters(std::uint64_t num_clusters, std::uint64
 struct TimeObserver::Recorder {
   CtaTrace trace;
   std::map<std::uint16_t, Footprint> touched;
+  std::uint64_t grid_arrivals = 0;
+  /// The last poll of the grid's barrier: its instruction, generation and place in its warp's trace
+  const Insn* poll = nullptr;
+  std::uint64_t polled = 0;
+  std::size_t poll_op = 0;
 };
 
 TimeObserver::TimeObserver(const KernelCode& code, const GlobalMemory& memory,
@@ -193,9 +208,36 @@ void TimeObserver::count_bytes(Recorder& recorder, std::uint16_t area, std::uint
   recorder.touched[area].add(address, bytes);
 }
 
-void TimeObserver::global_access(Warp& warp, const Insn&, const WarpAccess& access) {
+// How often a poll fails is a result of the timing: what came since the first is forgotten.
+bool TimeObserver::is_grid_barrier(Warp& warp, const Insn& insn, const WarpAccess& access) {
+  constexpr std::uint64_t kBytes = 64;  // of the workspace
+  const std::uint64_t address = access.addresses[std::countr_zero(access.lanes)];
+  if (address - warp.grid->workspace_address >= kBytes || warp.grid->workspace_address == 0) {
+    return false;
+  }
+  Recorder& to = *recorder(warp);
+  WarpTrace& trace = to.trace.warps[warp.index];
+  if (access.kind == AccessKind::kAtomic) {
+    add(warp, {.kind = TraceKind::kGridArrive, .b = ++to.grid_arrivals});
+  } else if (access.kind == AccessKind::kRead && to.grid_arrivals != 0) {
+    if (to.poll == &insn && to.polled == to.grid_arrivals) {
+      trace.ops.resize(to.poll_op + 1);
+      trace.events.resize(trace.ops.back().first_event + 1);
+    } else {
+      to.poll = &insn;
+      to.polled = to.grid_arrivals;
+      to.poll_op = trace.ops.size() - 1;
+      add(warp, {.kind = TraceKind::kGridPoll, .b = to.grid_arrivals});
+    }
+  }
+  return true;
+}
+
+void TimeObserver::global_access(Warp& warp, const Insn& insn, const WarpAccess& access) {
   Recorder* const to = recorder(warp);
   if (to == nullptr) return;
+  if (is_wide_release(access.order)) add(warp, {.kind = TraceKind::kMemoryFence});
+  if (is_grid_barrier(warp, insn, access)) return;
   TraceEvent event;
   event.kind = TraceKind::kGlobal;
   event.is_write = access.kind == AccessKind::kWrite;
@@ -316,6 +358,9 @@ void TimeObserver::mbarrier(Warp& warp, const Insn&, const MbarrierEvent& event)
     case MbarrierAction::kArrive:
       if (event.commit != 0) return;  // tensor_committed
       if (event.is_async) return add_up(TraceKind::kCopyArrive, event.count);
+      if (is_wide_release(event.order) && is_first) {
+        to->events.push_back({.kind = TraceKind::kMemoryFence});
+      }
       if (event.bytes != 0) {
         to->events.push_back({.kind = TraceKind::kExpect,
                               .a = static_cast<std::uint32_t>(event.bytes),
@@ -341,19 +386,35 @@ void TimeObserver::mbarrier(Warp& warp, const Insn&, const MbarrierEvent& event)
 void TimeObserver::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEvent& event) {
   if (event.kind == FenceKind::kProxyAsync) add(warp, {.kind = TraceKind::kProxyFence});
   if (event.kind == FenceKind::kGridWait) add(warp, {.kind = TraceKind::kGridWait});
-  const bool is_wide =
-      event.order.scope == MemoryScope::kGpu || event.order.scope == MemoryScope::kSystem;
-  if (event.kind == FenceKind::kMemory && is_wide) add(warp, {.kind = TraceKind::kMemoryFence});
+  if (event.kind == FenceKind::kGridTrigger) add(warp, {.kind = TraceKind::kGridTrigger});
+  if (event.kind == FenceKind::kMemory && is_wide_release(event.order)) {
+    add(warp, {.kind = TraceKind::kMemoryFence});
+  }
 }
 
-void TimeObserver::barrier(Warp& warp, const Insn& insn, std::uint32_t, const BarrierEvent& event) {
+void TimeObserver::barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
+                           const BarrierEvent& event) {
   if (event.kind == BarrierKind::kCluster) {
     const std::uint64_t generation = event.generation - (event.is_arrive ? 0 : 1);
+    if (event.is_arrive && is_wide_release(event.order)) {
+      add(warp, {.kind = TraceKind::kMemoryFence});
+    }
     add(warp, {.kind = event.is_arrive ? TraceKind::kClusterArrive : TraceKind::kClusterWait,
                .b = generation});
     return;
   }
   if (event.kind != BarrierKind::kNamed || !event.is_arrive) return;
+  WarpTrace* const to = trace(warp);
+  // Lanes of a warp that come one after the other go on together: the last ones wait.
+  if (to != nullptr && lanes != ~std::uint32_t{0}) {
+    constexpr std::size_t kFarthest =
+        64;  // events, and of lanes that go apart only few are between
+    const std::size_t count = std::min(kFarthest, to->events.size());
+    for (TraceEvent& other : std::span(to->events).last(count)) {
+      const bool is_same = other.kind == TraceKind::kBarrierWait && other.a == event.id;
+      if (is_same && other.b == event.generation) other.kind = TraceKind::kNothing;
+    }
+  }
   add(warp, {.kind = TraceKind::kBarrierArrive, .a = event.id, .b = event.generation});
   const Instruction* const text = code_.place(insn).syntax;
   const bool is_waiting =

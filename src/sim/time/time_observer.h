@@ -73,6 +73,8 @@ class TimeObserver final : public Observer {
   std::uint16_t area_of(std::uint64_t address);
   /// Number of a line, the same in every run. After area_of() of an address in its area.
   std::uint64_t line_in_area(std::uint64_t line, std::uint16_t area) const;
+  /// Whether the access is one of the grid's barrier, which then is what was written down.
+  bool is_grid_barrier(Warp& warp, const Insn& insn, const WarpAccess& access);
   void count_bytes(Recorder& recorder, std::uint16_t area, std::uint64_t address,
                    std::uint64_t bytes);
 

@@ -43,8 +43,9 @@ TimeParameters h200_parameters() {
   // 256 KiB 5.4; loops of 24 KiB take one.
   p.code_bytes = 32 << 10, p.code_bytes_behind = 128 << 10;
   p.code_line = 18, p.code_line_from_l2 = 44;
-  // One m16n8k16 per 6 to 6.5 clocks and scheduler, where wgmma's rate would give 4. [D]
-  p.mma_sync_interval_scale = 1.6, p.mma_sync_latency = 22;
+  // [P] mma_sync_x8, 12 warps: one m16n8k16 in 7 clocks of a scheduler, where wgmma's rate would
+  // give 4; a chain of them 24.
+  p.mma_sync_interval_scale = 1.75, p.mma_sync_latency = 24;
 
   p.shared_latency = 25, p.matrix_load_latency = 31;  // [P] less the addition of the chain
   p.shuffle_latency = 24;                             // [P]
@@ -64,11 +65,15 @@ TimeParameters h200_parameters() {
   p.mbarrier_ready = 36;    // [P] 42 with its branch
   p.remote_arrival = 176;   // [H] 212 to the owner's wait
   p.barrier_release = 12.3, p.barrier_per_warp = 2.1;  // [P]
-  p.cluster_release = 350;                             // [P] with its fence; 82 without
+  p.cluster_release = 82;                              // [P] relaxed: without a fence
   p.proxy_fence = 9;                                   // [P] alone
-  p.memory_fence = 516;                                // [P]
-  p.set_registers = 50;                                // [P]
-  p.remote_shared_latency = 210;                       // [P] less the addition of the chain
+  // [P] A release at the scope of a cluster is the fence of the GPU (MEMBAR.ALL.GPU): a barrier of
+  // the cluster takes 364 clocks with it, 82 without. After stores the fence waits for them.
+  p.memory_fence = 516, p.memory_fence_alone = 282;
+  p.set_registers = 50;                                   // [P]
+  p.remote_shared_latency = 210;                          // [P] less the addition of the chain
+  p.remote_store_bytes = 22, p.remote_load_bytes = 16.5;  // [P] remote_stores, remote_loads
+  p.remote_stores_queued = 8 << 10;  // [P] a warp stores 16 KiB in 513 clocks, at 22 bytes 745
 
   p.l1_latency = 34, p.l2_latency = 280, p.hbm_latency = 685;  // [P] less the branch that waits
   // [P] A copy from HBM less the same from L2: 510 clocks of 256 bytes, 700 of 32 KiB. One load
@@ -80,10 +85,11 @@ TimeParameters h200_parameters() {
   p.l2_bytes_per_clock = 8.5e12 / 1.98e9;    // [P] TMA, 16 MiB; loads as much
   p.hbm_bytes_per_clock = 4.62e12 / 1.98e9;  // [o] sustained in decode
 
-  p.launch = 4400;         // [B3] 2.2 us between two events
-  p.graph_launch = 1270;   // [P] of an empty kernel, in a graph of 100
-  p.dependent_gain = 230;  // [P] in a graph
-  p.cta_start = 315;       // [P]
+  p.launch = 4400;          // [B3] 2.2 us between two events
+  p.graph_launch = 1270;    // [P] of an empty kernel, in a graph of 100
+  p.dependent_gain = 230;   // [P] in a graph
+  p.dependent_start = 490;  // [P] work_around_wait, 132 CTAs: 4000 clocks before the wait
+  p.cta_start = 315;        // [P]
   // [P] power: without products the clock is the highest one, with them at most the boost clock of
   // the data sheet, and lower the more of them there are: 1620 to 1650 MHz when they go on for 25
   // ms or falter again and again, 1720 to 1780 for a millisecond without a pause. Where they work
@@ -105,7 +111,7 @@ TimeParameters b200_parameters() {
   p.tcgen05_load_bytes = 53;                 // [B3] a warp; 211 an SM
   p.tcgen05_store_bytes = 97;                // [B3] 330 to 450 an SM
   p.tcgen05_alloc = 253;                     // [B3]
-  p.cluster_release = 340;                   // [B3]
+  p.cluster_release = 102;                   // [B3] relaxed; 340 to 380 with its fence
   p.l2_latency = 298;                        // near half; the far one 300 more
   p.hbm_latency = 813;                       // [B2] TMA of 1 KB takes 1413
   p.l2_bytes_per_clock = 13.5e12 / 1.965e9;  // [B3]
@@ -136,6 +142,7 @@ constexpr auto kIdealUnits = std::to_array<IdealUnit>({
      [](TimeParameters& p) {
        p.shared_latency = p.matrix_load_latency = p.shuffle_latency = p.shared_interval = kFast;
        p.shared_issue = kFast;
+       p.remote_store_bytes = p.remote_load_bytes = kFastBytes;
      }},
     {"l2",
      [](TimeParameters& p) {
@@ -153,10 +160,12 @@ constexpr auto kIdealUnits = std::to_array<IdealUnit>({
      [](TimeParameters& p) {
        p.mbarrier_issue = p.mbarrier_arrival = p.mbarrier_wake = p.mbarrier_ready = kFast;
        p.remote_arrival = p.barrier_release = p.barrier_per_warp = p.cluster_release = kFast;
-       p.proxy_fence = p.memory_fence = kFast;
+       p.proxy_fence = p.memory_fence = p.memory_fence_alone = kFast;
      }},
     {"launch",
-     [](TimeParameters& p) { p.launch = p.graph_launch = p.cta_start = p.dependent_gain = 0; }},
+     [](TimeParameters& p) {
+       p.launch = p.graph_launch = p.cta_start = p.dependent_gain = p.dependent_start = 0;
+     }},
     {"code", [](TimeParameters& p) { p.code_line = p.code_line_from_l2 = 0; }},
 });
 

@@ -49,21 +49,25 @@ struct TimeParameters {
   double tcgen05_access_latency = 0, tcgen05_load_bytes = 1, tcgen05_store_bytes = 1;
 
   // Asynchronous copies and barriers.
-  double copy_issue = 0;             ///< of a warp: TMA
-  double copy_latency = 0;           ///< beside that of L2 or HBM
-  double copy_first_use = 0;         ///< of a tensor map by a CTA: it is fetched
-  double mbarrier_issue = 0;         ///< arrive, expect_tx
-  double mbarrier_wake = 0;          ///< from the end of a phase to the waiting warp
-  double mbarrier_ready = 0;         ///< try_wait of a phase that is over
-  double mbarrier_arrival = 0;       ///< from the arrival to the end of the phase
-  double remote_arrival = 0;         ///< the same at another CTA of the cluster
-  double barrier_release = 0;        ///< named barrier: from the last arrival to its release
-  double barrier_per_warp = 0;       ///< and that for each warp
-  double cluster_release = 0;        ///< likewise, of the cluster
-  double proxy_fence = 0;            ///< fence.proxy.async
-  double memory_fence = 0;           ///< fence at the scope of the GPU
+  double copy_issue = 0;        ///< of a warp: TMA
+  double copy_latency = 0;      ///< beside that of L2 or HBM
+  double copy_first_use = 0;    ///< of a tensor map by a CTA: it is fetched
+  double mbarrier_issue = 0;    ///< arrive, expect_tx
+  double mbarrier_wake = 0;     ///< from the end of a phase to the waiting warp
+  double mbarrier_ready = 0;    ///< try_wait of a phase that is over
+  double mbarrier_arrival = 0;  ///< from the arrival to the end of the phase
+  double remote_arrival = 0;    ///< the same at another CTA of the cluster
+  double barrier_release = 0;   ///< named barrier: from the last arrival to its release
+  double barrier_per_warp = 0;  ///< and that for each warp
+  double cluster_release = 0;   ///< likewise, of the cluster
+  double proxy_fence = 0;       ///< fence.proxy.async
+  /// A fence at the scope of the cluster or the GPU, the release of an arrival too: after stores,
+  /// and without
+  double memory_fence = 0, memory_fence_alone = 0;
   double set_registers = 0;          ///< setmaxnreg
   double remote_shared_latency = 0;  ///< a load from another CTA of the cluster
+  /// Of an SM and clock, to and from other CTAs of its cluster; how many bytes of stores wait
+  double remote_store_bytes = 1, remote_load_bytes = 1, remote_stores_queued = 0;
 
   // Memory.
   double l1_latency = 0, l2_latency = 0, hbm_latency = 0, atomic_latency = 0;
@@ -77,7 +81,10 @@ struct TimeParameters {
   double launch = 0;          ///< an empty kernel, between two events
   double graph_launch = 0;    ///< a launch of a graph behind another one
   double dependent_gain = 0;  ///< what a programmatic dependent launch spares
-  double cta_start = 0;       ///< from the end of a CTA to the next one's first instruction
+  /// Of that, from the end of the launch before to the first instruction of those CTAs that had no
+  /// room beside it. What they do until they wait for that launch is spared, too.
+  double dependent_start = 0;
+  double cta_start = 0;  ///< from the end of a CTA to the next one's first instruction
 
   // The clock: at most, while tensor cores have some work, and how much lower it is when they are
   // busy all the time. From what part of the time on they have "some work".

@@ -39,9 +39,13 @@ enum class TraceKind : std::uint8_t {
   kBarrierWait,    ///< likewise
   kClusterArrive,  ///< b: generation
   kClusterWait,    ///< b: generation
+  kGridArrive,     ///< at the barrier of a cooperative launch. b: generation, from 1
+  kGridPoll,       ///< until all CTAs have come to it. b: generation
+  kNothing,        ///< a wait that other lanes of the warp do later
   kProxyFence,
   kMemoryFence,
-  kGridWait,
+  kGridWait,      ///< for the launch before: griddepcontrol.wait
+  kGridTrigger,   ///< the launch behind may start
   kTensorMma,     ///< tcgen05.mma. a: m << 16 | n; b: k; is_shared; is_pair: of two CTAs
   kTensorCommit,  ///< b: mbarrier at which it arrives
   kTensorAccess,  ///< tcgen05.ld or st (is_write). a: cells of a lane

@@ -70,8 +70,10 @@ class TimedMachine {
     std::memset(reinterpret_cast<void*>(data_), 0, 1 << 20);
   }
 
-  json run(const std::string& ptx, std::uint32_t threads, std::uint32_t ctas = 1) {
+  json run(const std::string& ptx, std::uint32_t threads, std::uint32_t ctas = 1,
+           bool is_cooperative = false) {
     Launch launch;
+    launch.is_cooperative = is_cooperative;
     launch.module = machine_.load(parse_module(ptx, "timed.ptx"));
     launch.kernel = "timed";
     launch.grid.x = ctas;
@@ -411,6 +413,89 @@ TEST(TimeTest, CtasOfASampleDrawForThoseThatDoNotRun) {
   }
   EXPECT_LE(ran, 4U);
   EXPECT_EQ(drawn, 1600U / 25);
+}
+
+// Eight CTAs meet as cooperative_groups lets them: a thread counts and polls, the others of its
+// warp wait for it. One of them works before, one behind it.
+constexpr const char* kGridOfEight = R"(.version 8.7
+.target sm_90a
+.address_size 64
+.visible .entry timed(.param .u64 data)
+{
+  .reg .pred %p;
+  .reg .b32 %r<9>;
+  .reg .f32 %f<2>;
+  .reg .b64 %rd<3>;
+  ld.param.u64 %rd0, [data];
+  mov.f32 %f0, 0f3F800000;
+  mov.u32 %r0, %ctaid.x;
+  setp.ne.u32 %p, %r0, 5;
+  @%p bra MEET;
+  mov.u32 %r1, 0;
+BEFORE:
+  fma.rn.f32 %f0, %f0, %f0, %f0;
+  add.u32 %r1, %r1, 1;
+  setp.lt.u32 %p, %r1, 20000;
+  @%p bra BEFORE;
+MEET:
+  bar.sync 0;
+  mov.u32 %r2, %tid.x;
+  setp.ne.u32 %p, %r2, 0;
+  @%p bra MET;
+  mov.u32 %r3, %envreg1;
+  mov.u32 %r4, %envreg2;
+  mov.b64 %rd1, {%r4, %r3};
+  atom.add.release.gpu.u32 %r5, [%rd1+4], 1;
+POLL:
+  ld.acquire.gpu.u32 %r6, [%rd1+4];
+  setp.lt.u32 %p, %r6, 8;
+  @%p bra POLL;
+MET:
+  bar.sync 0;
+  setp.ne.u32 %p, %r0, 2;
+  @%p bra DONE;
+  mov.u32 %r1, 0;
+BEHIND:
+  fma.rn.f32 %f0, %f0, %f0, %f0;
+  add.u32 %r1, %r1, 1;
+  setp.lt.u32 %p, %r1, 30000;
+  @%p bra BEHIND;
+DONE:
+  st.global.f32 [%rd0], %f0;
+  ret;
+}
+)";
+
+TEST(TimeTest, ACooperativeLaunchWaitsForItsSlowestCtaAtEachBarrier) {
+  const json predicted = TimedMachine().run(kGridOfEight, 64, 8, true)["predicted"];
+  ASSERT_FALSE(predicted.contains("problem")) << predicted;
+  const auto clocks = [](const json& of) {
+    return (of["us"].get<double>() - of["launch_us"].get<double>()) * 1980;
+  };
+  // The same loop, 100000 times. Less than 2000 clocks are the barriers and the start.
+  const double round = clocks(TimedMachine("", 6).run(kOneWorks, 32, 400)["predicted"]) / 100'000;
+  EXPECT_NEAR(clocks(predicted), 50'000 * round, 2000);
+}
+
+// Products leave a quarter of shared memory's time.
+TEST(TimeTest, ProductsOfSharedMemoryComeFirst) {
+  Sm sm(65536, time_parameters(device_models().front()));
+  sm.product_shared = 0.75;
+  sm.tensor.free_at = 100;
+  EXPECT_DOUBLE_EQ(sm.serve_shared(0, 10), 40);
+  EXPECT_DOUBLE_EQ(sm.serve_shared(0, 30), 115);  // 15 in the 60 clocks that are left, 15 behind
+  EXPECT_DOUBLE_EQ(sm.serve_shared(200, 10), 210);
+  EXPECT_DOUBLE_EQ(sm.shared.busy, 50);
+}
+
+// Code of an earlier launch is near if all of it has room there.
+TEST(TimeTest, CodeThatIsRunOnceIsNearIfAllOfItIs) {
+  const TimeParameters p = time_parameters(device_models().front());
+  for (const std::uint32_t kib : {16U, 64U}) {
+    CodeCache code(p);
+    code.expect(std::vector<bool>(kib * 8, true));
+    EXPECT_EQ(code.use(0, 0), kib == 16 ? 0 : p.code_line) << kib;
+  }
 }
 
 }  // namespace

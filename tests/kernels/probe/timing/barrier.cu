@@ -163,6 +163,23 @@ __device__ void time_remote_loads(const TimingProbeParams& params) {
   ptx::cluster_sync();
 }
 
+// 512 bytes of a warp and store, to the next CTA or to the own shared memory by its address in the
+// cluster. `IsSynced`: until they are there.
+template <bool IsOwn, bool IsSynced>
+__device__ void time_remote_stores(const TimingProbeParams& params) {
+  const std::uint32_t other = remote_words();
+  const std::uint32_t rank = ptx::cluster_ctarank();
+  const std::uint32_t own = ptx::mapa_shared_cluster(other & 0xffffff, rank);
+  const float x[4] = {1, 2, 3, __uint_as_float(params.word)};
+  const std::uint32_t address = IsOwn ? own : other;
+  measure(params, [&](std::uint32_t) {
+#pragma unroll
+    for (int i = 0; i < kTurns; ++i) ptx::st_shared_cluster_v4_f32(address + i * 512, x);
+    if (IsSynced) ptx::cluster_sync();
+  });
+  ptx::cluster_sync();
+}
+
 // Registers are given back and taken again: free ones are there.
 __device__ void time_set_registers(const TimingProbeParams& params) {
   measure(params, [](std::uint32_t) {
@@ -212,6 +229,10 @@ TILEWRIGHT_TIMING_PROBE(cluster_barrier, 1024, time_cluster_barrier<false>(param
 TILEWRIGHT_TIMING_PROBE(cluster_barrier_relaxed, 1024, time_cluster_barrier<true>(params))
 TILEWRIGHT_TIMING_PROBE(remote_chain, 1024, time_remote_chain(params))
 TILEWRIGHT_TIMING_PROBE(remote_loads, 256, time_remote_loads(params))
+TILEWRIGHT_TIMING_PROBE(remote_stores, 512, time_remote_stores<false, false>(params))
+TILEWRIGHT_TIMING_PROBE(remote_stores_synced, 512, time_remote_stores<false, true>(params))
+TILEWRIGHT_TIMING_PROBE(own_stores, 512, time_remote_stores<true, false>(params))
+TILEWRIGHT_TIMING_PROBE(own_stores_synced, 512, time_remote_stores<true, true>(params))
 TILEWRIGHT_TIMING_PROBE(gpu_fence, 1024, time_gpu_fence<0>(params))
 TILEWRIGHT_TIMING_PROBE(gpu_fence_after_1_store, 1024, time_gpu_fence<1>(params))
 TILEWRIGHT_TIMING_PROBE(gpu_fence_after_8_stores, 1024, time_gpu_fence<8>(params))

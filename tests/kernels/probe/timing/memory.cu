@@ -127,6 +127,19 @@ __device__ void time_cta(const TimingProbeParams& params) {
   marks[2] = read_clock();
 }
 
+// Works for `stride` clocks before it waits for the launch before, and for `count` behind that.
+__device__ void work_around_wait(const TimingProbeParams& params) {
+  const auto work = [](std::uint32_t clocks) {
+    const std::uint32_t begin = read_clock();
+    while (read_clock() - begin < clocks) {
+    }
+  };
+  ptx::griddepcontrol_launch_dependents();
+  work(params.stride);
+  ptx::griddepcontrol_wait();
+  work(params.count);
+}
+
 __device__ void depend() {
   ptx::griddepcontrol_launch_dependents();
   ptx::griddepcontrol_wait();
@@ -142,5 +155,6 @@ TILEWRIGHT_TIMING_PROBE(atomic_chain, 32, time_atomic_chain(params))
 TILEWRIGHT_TIMING_PROBE(atomics, 1024, stream_atomics<true>(params))
 TILEWRIGHT_TIMING_PROBE(reductions, 1024, stream_atomics<false>(params))
 TILEWRIGHT_TIMING_PROBE(cta_times, 1024, time_cta(params))
+TILEWRIGHT_TIMING_PROBE(work_around_wait, 1024, work_around_wait(params))
 TILEWRIGHT_TIMING_PROBE(empty, 1024, consume(params, 0))
 TILEWRIGHT_TIMING_PROBE(empty_dependent, 1024, depend())

@@ -6,6 +6,10 @@
 #include "kernels/probe/timing/measure.h"
 #include "ptx/address.h"
 #include "ptx/fence.h"
+#include "ptx/load_store.h"
+#include "ptx/matrix_copy.h"
+#include "ptx/mma_sync.h"
+#include "ptx/store_shared.h"
 #include "ptx/wgmma_mma_async.h"
 #include "ptx/wgmma_sync.h"
 
@@ -139,6 +143,87 @@ __device__ void time_beside(const TimingProbeParams& params) {
   }
 }
 
+// Accesses of shared memory, 16 at a time: 128 bytes of a warp, or 512.
+struct Load4 {
+  static __device__ void run(std::uint32_t address, std::uint32_t& all) {
+    std::uint32_t words[16];
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+      asm volatile("ld.shared.u32 %0, [%1];"
+                   : "=r"(words[i])
+                   : "r"(address + threadIdx.x % 32 * 4 + i * 128));
+    }
+#pragma unroll
+    for (int i = 0; i < 16; ++i) all |= words[i];
+  }
+};
+struct Load16 {
+  static __device__ void run(std::uint32_t address, std::uint32_t& all) {
+    uint4 words[16];
+#pragma unroll
+    for (int i = 0; i < 16; ++i)
+      words[i] = ptx::ld_shared_v4_u32(address + threadIdx.x % 32 * 16 + i * 512);
+#pragma unroll
+    for (int i = 0; i < 16; ++i) all |= words[i].x | words[i].y | words[i].z | words[i].w;
+  }
+};
+struct Store16 {
+  static __device__ void run(std::uint32_t address, std::uint32_t& all) {
+    const std::uint32_t words[4] = {all, 1, 2, 3};
+#pragma unroll
+    for (int i = 0; i < 16; ++i)
+      ptx::stmatrix<4, false>(address + threadIdx.x % 32 * 16 + i * 512, words);
+  }
+};
+
+// As time_beside(), with kRounds times 64 accesses.
+template <template <int> class Form, int N, class Access>
+__device__ void time_accesses_beside(const TimingProbeParams& params) {
+  const std::uint64_t matrix = matrix_of_ones();
+  extern __shared__ std::uint32_t dynamic[];
+  constexpr int kBehind = 100 << 8;  // words: behind the matrices
+  for (std::uint32_t i = threadIdx.x; i < 2048; i += blockDim.x) dynamic[kBehind + i] = 0;
+  __syncthreads();
+  if (threadIdx.x < 128) {
+    float d[N / 2] = {};
+    measure(params, [&](std::uint32_t) {
+      if (params.count == 0) return;
+#pragma unroll 1
+      for (int i = 0; i < kRounds; ++i) {
+        issue_group<Form<N>, 8>(d, matrix);
+        ptx::wgmma_wait_group_sync_aligned<0>();
+        ptx::wgmma_fence_operand(d);
+      }
+    });
+    consume_sums(params, d);
+  } else {
+    const std::uint32_t address = ptx::shared_address(dynamic + kBehind);
+    std::uint32_t all = params.word;
+    measure(params, [&](std::uint32_t) {
+#pragma unroll 1
+      for (int i = 0; i < 4 * kRounds; ++i) Access::run(address, all);
+      consume(params, all);
+    });
+  }
+}
+
+// mma.sync: 64 products of `Chains` accumulators in turns.
+template <int Chains>
+__device__ void time_mma_sync(const TimingProbeParams& params) {
+  const std::uint32_t a[4] = {params.word, params.word + 1, params.word, params.word + 2};
+  const std::uint32_t b[2] = {params.word, threadIdx.x};
+  float d[Chains][4] = {};
+  measure(params, [&](std::uint32_t) {
+#pragma unroll
+    for (int i = 0; i < 64; ++i)
+      ptx::mma_sync_aligned_m16n8k16_f32_bf16_bf16_f32(d[i % Chains], a, b, d[i % Chains]);
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < Chains; ++i) sum += d[i][0];
+    consume(params, __float_as_uint(sum));
+  });
+}
+
 }  // namespace
 }  // namespace tilewright::kernels
 
@@ -187,3 +272,23 @@ TILEWRIGHT_BESIDE(ffma, Ffma, ss, Shared16, 64)
 TILEWRIGHT_BESIDE(ffma, Ffma, rs, Registers16, 128)
 TILEWRIGHT_BESIDE(fadd, Fadd, rs, Registers16, 128)
 TILEWRIGHT_BESIDE(ex2, Ex2, rs, Registers16, 128)
+
+#define TILEWRIGHT_ACCESSES(ACCESS_NAME, ACCESS, NAME, FORM, N) \
+  TILEWRIGHT_TIMING_PROBE(                                      \
+      wgmma_beside_##ACCESS_NAME##_##NAME##_n##N, 384,          \
+      time_accesses_beside<tilewright::kernels::FORM, N, tilewright::kernels::ACCESS>(params))
+TILEWRIGHT_ACCESSES(load4, Load4, ss, Shared16, 128)
+TILEWRIGHT_ACCESSES(load4, Load4, rs, Registers16, 128)
+TILEWRIGHT_ACCESSES(load16, Load16, ss, Shared16, 64)
+TILEWRIGHT_ACCESSES(load16, Load16, ss, Shared16, 128)
+TILEWRIGHT_ACCESSES(load16, Load16, ss, Shared16, 256)
+TILEWRIGHT_ACCESSES(load16, Load16, rs, Registers16, 64)
+TILEWRIGHT_ACCESSES(load16, Load16, rs, Registers16, 128)
+TILEWRIGHT_ACCESSES(load16, Load16, fp8, Shared8, 128)
+TILEWRIGHT_ACCESSES(store16, Store16, ss, Shared16, 128)
+TILEWRIGHT_ACCESSES(store16, Store16, rs, Registers16, 128)
+
+TILEWRIGHT_TIMING_PROBE(mma_sync_x1, 512, time_mma_sync<1>(params))
+TILEWRIGHT_TIMING_PROBE(mma_sync_x2, 512, time_mma_sync<2>(params))
+TILEWRIGHT_TIMING_PROBE(mma_sync_x4, 512, time_mma_sync<4>(params))
+TILEWRIGHT_TIMING_PROBE(mma_sync_x8, 512, time_mma_sync<8>(params))
