@@ -162,6 +162,32 @@ TEST(TimingToolTest, PredictsDecodeAttention) {
   EXPECT_LT(outcome.parsed()["summary"]["mean_absolute_error"].get<double>(), 0.15);
 }
 
+TEST(TimingPointsTest, TakesExpertsWithTheOneBeside) {
+  const json row = {{"shape", "16/2/512/256"},
+                    {"source", "tilewright"},
+                    {"kernel", "direct"},
+                    {"format", "mxfp4"},
+                    {"single", {{"kernel", "direct"}}},
+                    {"samples_us", {30, 31, 32}},
+                    {"samples_mhz", {1830, 1831, 1832}},
+                    {"problem", {{"tokens", 2}, {"topk", 2}, {"shared", false}}}};
+  json other = row;
+  other["problem"]["tokens"] = 4;
+  TimingChoice choice;
+  choice.rows = {2};
+  const std::vector<TimingPoint> points = timing_points(
+      {{"kind", "moe"}, {"tool", "tilewright bench moe 0.1.0"}, {"samples", {row, other}}}, choice);
+  ASSERT_EQ(points.size(), 1U);
+  EXPECT_TRUE(points[0].has_single);
+  EXPECT_EQ(points[0].clock_mhz, 1831);
+  // The launch of all of it is cooperative.
+  const json result = run_timing(points, choice)["points"][0];
+  ASSERT_FALSE(result.contains("problem")) << result;
+  EXPECT_EQ(result["shape"], "16/2/512/256 mxfp4 and FP8 m2");
+  EXPECT_EQ(result["launches"], 1);
+  EXPECT_GT(result["wait_us"]["grid barrier"].get<double>(), 0);
+}
+
 TEST(TimingToolTest, SaysWhichLogAndWhichRows) {
   const Outcome none = run_tool(std::string("bench timing ") + kLadderLog + " --kernels k99");
   EXPECT_EQ(none.status, 1);

@@ -8,6 +8,7 @@
 #include "tilewright/stream.h"
 
 #include "base/error.h"
+#include "bench/timing/experts.h"
 #include "verify/attention/data.h"
 #include "verify/decode_device.h"
 #include "verify/device_facts.h"
@@ -90,14 +91,15 @@ json predict_attention(const Device& device, const TimingPoint& point) {
   return predicted_by(device, point.kernel);
 }
 
-/// "w4a16" of "w4a16:band": weights of NVFP4, FP8 or bf16, activations of bf16 or FP8.
+/// "w4a16" of "w4a16:band": weights of NVFP4, FP8 or bf16 ("w16a16"), activations of bf16 or FP8.
 struct LinearKind {
   NumberFormat format = NumberFormat::kNvfp4;
   LinearActivations activations = LinearActivations::kBf16;
 };
 
 LinearKind linear_kind(const std::string& name) {
-  if (name == "bf16") return {NumberFormat::kBf16, LinearActivations::kBf16};
+  if (name == "bf16" || name.starts_with("w16"))
+    return {NumberFormat::kBf16, LinearActivations::kBf16};
   return {name.starts_with("w4") ? NumberFormat::kNvfp4 : NumberFormat::kFp8,
           name.ends_with("a16") ? LinearActivations::kBf16 : LinearActivations::kFp8};
 }
@@ -257,6 +259,11 @@ json predict_indexer(const Device& device, const TimingPoint& point) {
                           [&] { indexer.run(operands.arguments(0), IndexerStep::kLogits); });
 }
 
+json predict_experts(const Device& device, const TimingPoint& point) {
+  const Stream stream(device);
+  return predict_in_graph(device, stream, point, experts_call(device, stream, point));
+}
+
 }  // namespace
 
 void request_predictions(int sample) {
@@ -280,6 +287,8 @@ json predict_point(const Device& device, const TimingPoint& point) {
       return predict_latent(device, point);
     case TimedOperator::kIndexer:
       return predict_indexer(device, point);
+    case TimedOperator::kExperts:
+      return predict_experts(device, point);
   }
   fail(ErrorKind::kInternal, "bench timing: {} is of no known operator", point.kernel);
 }

@@ -143,6 +143,11 @@ bool is_chosen_indexer(TimingPoint& point, const TimingChoice& choice) {
   return is_chosen(choice.lengths, keys) && is_chosen(choice.rows, batch);
 }
 
+bool is_chosen_experts(TimingPoint& point, const TimingChoice& choice) {
+  const std::int64_t tokens = point.problem["tokens"];
+  return is_chosen(choice.kernels, point.kernel) && is_chosen(choice.rows, tokens);
+}
+
 /// Logs that have measured rows, by their `kind` and `tool`. Where clocks are not beside each row,
 /// short calls in a graph are taken to run at the highest clock.
 struct LogKind {
@@ -157,6 +162,7 @@ constexpr LogKind kLogKinds[] = {
     {"decode", "tilewright bench decode", TimedOperator::kDecode, false, is_chosen_decode},
     {"sparse", "tilewright bench sparse", TimedOperator::kSparse, false, is_chosen_sparse},
     {"indexer", "tilewright bench indexer", TimedOperator::kIndexer, false, is_chosen_indexer},
+    {"moe", "tilewright bench moe", TimedOperator::kExperts, false, is_chosen_experts},
 };
 
 const LogKind& kind_of(const json& log) {
@@ -164,10 +170,10 @@ const LogKind& kind_of(const json& log) {
   const std::string tool = log.is_object() ? log.value("tool", "") : "";
   const auto* const found = std::ranges::find_if(
       kLogKinds, [&](const LogKind& k) { return kind == k.kind && tool.starts_with(k.tool); });
-  require(
-      found != std::end(kLogKinds), ErrorKind::kInvalidArgument,
-      "bench timing: a log of `tilewright ladder`, `tilewright bench decode`, `bench sparse` or "
-      "`bench indexer`, or of bench/linear_peers.py is expected, as in bench/results");
+  require(found != std::end(kLogKinds), ErrorKind::kInvalidArgument,
+          "bench timing: a log of `tilewright ladder`, `tilewright bench decode`, `bench sparse`, "
+          "`bench indexer` or `bench moe`, or of bench/linear_peers.py is expected, as in "
+          "bench/results");
   return *found;
 }
 
@@ -195,7 +201,8 @@ std::vector<TimingPoint> timing_points(const json& log, const TimingChoice& choi
                                        ? median(row["samples_mhz"].get<std::vector<double>>())
                                    : kind.has_row_clocks ? clocks["sm_mhz"].get<double>()
                                                          : kClockMhz,
-                      .is_clock_counted = is_counted};
+                      .is_clock_counted = is_counted,
+                      .has_single = row.contains("single")};
     if (point.measured_us <= choice.most_us && kind.is_chosen(point, choice)) {
       points.push_back(std::move(point));
     }
@@ -218,6 +225,13 @@ void compare(const TimingPoint& point, const json& predicted, json& row) {
   row["error"] = us / row["measured_us"].get<double>() - 1;
 }
 
+/// Kernels at the same one are compared with each other.
+std::string shape_text(const TimingPoint& point) {
+  if (point.timed != TimedOperator::kExperts) return point.shape;
+  return fmt::format("{} {}{} m{}", point.shape, point.format, point.has_single ? " and FP8" : "",
+                     point.problem["tokens"].get<std::int64_t>());
+}
+
 json run_timing(const std::vector<TimingPoint>& points, const TimingChoice& choice) {
   request_predictions(choice.sample);
   const Device device = Device::open("sim:h200");
@@ -225,7 +239,7 @@ json run_timing(const std::vector<TimingPoint>& points, const TimingChoice& choi
   json out = json::array();
   for (const TimingPoint& point : points) {
     progress.add();
-    json row = {{"shape", point.shape}, {"kernel", point.kernel}};
+    json row = {{"shape", shape_text(point)}, {"kernel", point.kernel}};
     try {
       const json predicted = predict_point(device, point);
       if (predicted.contains("problem")) {

@@ -27,7 +27,8 @@ enum class TimedOperator : std::uint8_t {
   kDecode,
   kSparse,
   kLatent,
-  kIndexer
+  kIndexer,
+  kExperts
 };
 
 /// A row of a log that was measured on an H200.
@@ -40,11 +41,12 @@ struct TimingPoint {
   double measured_us = 0;  ///< median
   double clock_mhz = 0;    ///< at which it was measured
   bool is_clock_counted =
-      false;  ///< by the SMs, while it ran; else what the driver said, or a guess
+      false;                ///< by the SMs, while it ran; else what the driver said, or a guess
+  bool has_single = false;  ///< of experts: an FP8 expert of all tokens beside
 };
 
 /// The measured rows of our own kernels that are chosen, of a log of `tilewright ladder`, of
-/// `tilewright bench decode`, `sparse` or `indexer`, or of bench/linear_peers.py.
+/// `tilewright bench decode`, `sparse`, `indexer` or `moe`, or of bench/linear_peers.py.
 /// Errors   InvalidArgument if it is a log of something else
 std::vector<TimingPoint> timing_points(const nlohmann::json& log, const TimingChoice& choice);
 
