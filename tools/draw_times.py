@@ -147,11 +147,12 @@ def summary_table(logs):
             "|---|---|---|---|---|---|---|---|---|"]
     for family, log in logs.items():
         s = log["summary"]
+        ranks = f"{s['rank_correlation']:.3f}" if s["rank_correlation"] else "-"  # of three kernels and more
         pairs = f"{s['pairs_in_order']} of {s['pairs']}"
         rows.append(f"| {TITLES[family]} | {s['points']} | {100 * s['mean_absolute_error']:.1f} % | "
                     f"{100 * s['median_absolute_error']:.1f} % | {100 * s['worst_error']:+.1f} % | "
                     f"{100 * s['bias']:+.1f} % | "
-                    + (f"{s['rank_correlation']:.3f} | {pairs} | {100 * s['regret']:.1f} % |" if s["pairs"]
+                    + (f"{ranks} | {pairs} | {100 * s['regret']:.1f} % |" if s["pairs"]
                        else "- | - | - |"))
     return rows
 
