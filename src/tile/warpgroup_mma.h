@@ -34,25 +34,26 @@ __device__ void multiply_k16(float (&d)[N / 2], const A& a, std::uint64_t b, boo
   }
 }
 
-/// d[64, N] = a[64, K] b[N, K]^T, both K-major in shared memory; issued, not waited for.
-template <class Element, int N, int K>
+/// d[64, N] = a[64, K] b[N, K]^T, both K-major in shared memory, b the first of `Rows` rows.
+/// Issued, not waited for.
+template <class Element, int N, int K, int Rows = N>
 __device__ void multiply_qk(float (&d)[N / 2], std::uint64_t a, std::uint64_t b) {
 #pragma unroll
   for (int k = 0; k < K; k += 16) {
     const int box = k / kBoxColumns, inside = k % kBoxColumns * 2;
     multiply_k16<Element, N, arch::Major::kK>(
         d, advance_descriptor(a, (box * 64 * kBoxRowBytes + inside) >> 4),
-        advance_descriptor(b, (box * N * kBoxRowBytes + inside) >> 4), k > 0);
+        advance_descriptor(b, (box * Rows * kBoxRowBytes + inside) >> 4), k > 0);
   }
 }
 
 /// d[64, N] += a[64, K] b[K, N], a in registers as the fragments of K / 16 instructions, b
-/// MN-major.
-template <class Element, int N, int K>
+/// MN-major. Of K only the first `Used`.
+template <class Element, int N, int K, int Used = K>
 __device__ void multiply_pv(float (&d)[N / 2], const std::uint32_t (&a)[K / 16][4],
                             std::uint64_t b) {
 #pragma unroll
-  for (int k = 0; k < K; k += 16)
+  for (int k = 0; k < Used; k += 16)
     multiply_k16<Element, N, arch::Major::kMN>(d, a[k / 16],
                                                advance_descriptor(b, k * kBoxRowBytes >> 4), true);
 }

@@ -1,11 +1,11 @@
 // The consumers' half of a warp-specialised attention kernel: what a warpgroup does with the tiles
-// that the loader puts into shared memory.
+// that the loader puts into shared memory, whatever a row of them is.
 #pragma once
 
 #include "kernels/attention/attention.h"
 #include "kernels/attention/barriers.h"
-#include "kernels/attention/loader.h"
 #include "kernels/attention/mask.h"
+#include "kernels/attention/rings.h"
 #include "ptx/address.h"
 #include "ptx/fence.h"
 #include "ptx/warp_roles.h"
@@ -25,7 +25,6 @@ struct AttentionConsumer {
   static constexpr int kKeys = C::kKeys, kConsumers = C::kConsumers;
   static constexpr int kQStages = C::kQStages, kKvStages = C::kKvStages;
   using Shared = AttentionShared<C>;
-  using Tiles = KeyTiles<kKeys>;
   using Scores = float[kKeys / 2];
   using Results = float[kValueDim / 2];
   using Weights = std::uint32_t[kKeys / 16][4];  ///< as the A operand
@@ -36,31 +35,10 @@ struct AttentionConsumer {
   RingPosition<kQStages> q_at;
   RingPosition<kKvStages> k_at, v_at;
 
-  /// Of a thread: the position of its first row among the keys of the sequence; the other is 8
-  /// further.
-  struct Rows {
-    std::int32_t position, kv_len;
-  };
-
   /// First row of the warp in the CTA's tile.
   __device__ std::int32_t warp_row() const {
     return static_cast<std::int32_t>(index * kernels::kWarpgroupRows + threadIdx.x % 128 / 32 * 16);
   }
-  /// Of a tile whose first row is `first_query`, row i standing at position i + shift.
-  __device__ Rows rows_of(std::int32_t first_query, std::int32_t shift, std::int32_t kv_len) const {
-    return {first_query + warp_row() + static_cast<std::int32_t>(threadIdx.x % 32 / 4) + shift,
-            kv_len};
-  }
-  /// The key tiles that this warpgroup sees; without plain ones if every score must be adjusted.
-  __device__ Tiles own_tiles(std::int32_t first_query, std::int32_t shift,
-                             std::int32_t kv_len) const {
-    const std::int32_t first =
-        first_query + static_cast<std::int32_t>(index) * kernels::kWarpgroupRows;
-    Tiles own(params, kv_len, shift, first, first + kernels::kWarpgroupRows - 1);
-    if (params.softcap_scale != 0.0f) own.plain_end = own.plain_begin;
-    return own;
-  }
-
   __device__ void wait_q() const { Ring<kQStages>(shared.q_ring[index]).wait_full(q_at); }
   __device__ void wait_all_q() const {
     for (auto& ring : shared.q_ring) Ring<kQStages>(ring).wait_full(q_at);
@@ -80,11 +58,12 @@ struct AttentionConsumer {
     v_at.advance();
   }
 
-  /// s = q k^T for the keys that are next in the ring and there: issued as one group.
-  __device__ void issue_scores(Scores& s) const {
+  /// s = q k^T for the keys, or the first of them, that are next in the ring and there: one group.
+  template <int Keys = kKeys>
+  __device__ void issue_scores(float (&s)[Keys / 2]) const {
     ptx::wgmma_fence_operand(s);
     ptx::wgmma_fence_sync_aligned();
-    multiply_qk<Element, kKeys, kHeadDim>(
+    multiply_qk<Element, Keys, kHeadDim, kKeys>(
         s,
         advance_descriptor(Shared::QBox::k_major(ptx::shared_address(shared.q)),
                            (q_at.stage * kConsumers + index) * (Shared::kQBytes >> 4)),
@@ -92,19 +71,20 @@ struct AttentionConsumer {
                            k_at.stage * (Shared::kKBytes >> 4)));
     ptx::wgmma_commit_group_sync_aligned();
   }
-  /// o += p v for the values that are next in the ring and there: issued as one group.
+  /// o += p v for the values, or the first of them, that are next in the ring and there: one group.
+  template <int Keys = kKeys>
   __device__ void issue_values(Results& o, const Weights& p) const {
     ptx::wgmma_fence_operand(o);
     ptx::wgmma_fence_sync_aligned();
-    multiply_pv<Element, kValueDim, kKeys>(
+    multiply_pv<Element, kValueDim, kKeys, Keys>(
         o, p,
         advance_descriptor(Shared::VBox::mn_major(ptx::shared_address(shared.v)),
                            v_at.stage * (Shared::kVBytes >> 4)));
     ptx::wgmma_commit_group_sync_aligned();
   }
   /// All but the last Pending groups are done: the scores may be read, the keys be overwritten.
-  template <int Pending>
-  __device__ void await_scores(Scores& s) {
+  template <int Pending, int Count>
+  __device__ void await_scores(float (&s)[Count]) {
     ptx::wgmma_wait_group_sync_aligned<Pending>();
     ptx::wgmma_fence_operand(s);
     release_k();
@@ -117,14 +97,7 @@ struct AttentionConsumer {
     release_v();
   }
 
-  /// Scores of key tile n with softcap and mask. IsPlain: every row sees every key of it, and there
-  /// is no softcap.
-  template <bool IsPlain>
-  __device__ void adjust(Scores& s, const Rows& of, std::int32_t n) const {
-    if constexpr (IsPlain) return;
-    adjust_rows(s, {{params, of.position, of.kv_len}, {params, of.position + 8, of.kv_len}}, n);
-  }
-  /// Of a thread's two rows.
+  /// Scores of key tile n with softcap and mask, of a thread's two rows.
   __device__ void adjust_rows(Scores& s, const VisibleKeys (&rows)[2], std::int32_t n) const {
     if (params.softcap_scale != 0.0f) {
 #pragma unroll
@@ -132,23 +105,7 @@ struct AttentionConsumer {
     }
     hide_keys(s, rows, n * kKeys);
   }
-  /// Scores of key tile n to weights.
-  template <bool IsPlain>
-  __device__ void weigh(Scores& s, OnlineSoftmax& softmax, float (&correction)[2], const Rows& of,
-                        std::int32_t n) const {
-    adjust<IsPlain>(s, of, n);
-    softmax.template update<!IsPlain>(s, params.scale_log2, correction);
-  }
-
-  /// Behind the last key of a packed sequence lie the values of the next one. Their weights are 0,
-  /// but 0 times an infinity is not: in the last tile, which is next in the ring, they are cleared.
-  /// All consumers together.
-  __device__ void clear_values_behind(std::int32_t kv_len, std::int32_t tiles_end) const {
-    const std::int32_t rows = kv_len - (tiles_end - 1) * kKeys;
-    if (params.cu_kv == nullptr || rows >= kKeys) return;
-    clear_values(rows);
-  }
-  /// Those of the tile that is next in the ring, from row `rows` on.
+  /// Of the tile that is next in the ring, from row `rows` on. All consumers together.
   __device__ void clear_values(std::int32_t rows) const {
     wait_v();
     const std::int32_t thread = static_cast<std::int32_t>(index * 128 + threadIdx.x % 128);

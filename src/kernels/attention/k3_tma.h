@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/attention/attention.h"
+#include "kernels/attention/support.h"
 
 namespace tilewright::kernels {
 

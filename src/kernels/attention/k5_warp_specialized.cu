@@ -22,9 +22,10 @@
 // Tflop/s for this stage.
 // Measured: table in README.md of this folder. Sources: FlashAttention-3 (arXiv 2407.08608),
 // section 3.1; PTX ISA, "wgmma", "setmaxnreg", "mbarrier".
-#include "kernels/attention/consumer.h"
 #include "kernels/attention/epilogue.h"
 #include "kernels/attention/k5_warp_specialized.h"
+#include "kernels/attention/loader.h"
+#include "kernels/attention/query_consumer.h"
 #include "kernels/attention/schedule.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "tile/entry.h"
@@ -47,7 +48,7 @@ template <class Element, int HeadDim>
 struct Kernel {
   static constexpr int kKeys = k5_tile(HeadDim).keys, kQueries = k5_tile(HeadDim).queries;
   using Loader = tile::AttentionLoader<Config<Element, HeadDim>>;
-  using Consumer = tile::AttentionConsumer<Config<Element, HeadDim>>;
+  using Consumer = tile::QueryConsumer<Config<Element, HeadDim>>;
   using Shared = typename Loader::Shared;
   static_assert(sizeof(Shared) <= k5_tile(HeadDim).shared_bytes);
 
@@ -89,7 +90,8 @@ struct Kernel {
     consumer.wait_k();
     consumer.issue_scores(s);
     consumer.template await_scores<0>(s);
-    consumer.template weigh<IsPlain>(s, softmax, correction, rows, n);
+    consumer.template adjust<IsPlain>(s, rows, n);
+    softmax.template update<!IsPlain>(s, consumer.params.scale_log2, correction);
     tile::pack_operand<Element, kKeys>(p, s);
     tile::scale_rows(o, correction);
     consumer.wait_v();

@@ -24,9 +24,10 @@
 // order fills the end of the grid: 8 to 12 %.
 // Measured: see the table in README.md of this folder. Source of the order: Graham's list
 // scheduling.
-#include "kernels/attention/consumer.h"
 #include "kernels/attention/epilogue.h"
 #include "kernels/attention/k6_1_persistent.h"
+#include "kernels/attention/loader.h"
+#include "kernels/attention/query_consumer.h"
 #include "kernels/attention/schedule.h"
 #include "tile/entry.h"
 
@@ -47,7 +48,7 @@ template <class Element, int HeadDim>
 struct Kernel {
   static constexpr int kKeys = k6_1_tile(HeadDim).keys, kQueries = k6_1_tile(HeadDim).queries;
   using Loader = tile::AttentionLoader<Config<Element, HeadDim>>;
-  using Consumer = tile::AttentionConsumer<Config<Element, HeadDim>>;
+  using Consumer = tile::QueryConsumer<Config<Element, HeadDim>>;
   struct Shared {
     typename Loader::Shared rings;
     tile::TileTable table;
@@ -95,7 +96,8 @@ struct Kernel {
     consumer.wait_k();
     consumer.issue_scores(s);
     consumer.template await_scores<0>(s);
-    consumer.template weigh<IsPlain>(s, softmax, correction, rows, n);
+    consumer.template adjust<IsPlain>(s, rows, n);
+    softmax.template update<!IsPlain>(s, consumer.params.scale_log2, correction);
     tile::pack_operand<Element, kKeys>(p, s);
     tile::scale_rows(o, correction);
     consumer.wait_v();

@@ -23,9 +23,10 @@
 // Measured: see the table in README.md of this folder. Source: FlashAttention-3 (arXiv 2407.08608),
 // section 3.1, "pingpong scheduling".
 #include "kernels/attention/barriers.h"
-#include "kernels/attention/consumer.h"
 #include "kernels/attention/epilogue.h"
 #include "kernels/attention/k6_2_turns.h"
+#include "kernels/attention/loader.h"
+#include "kernels/attention/query_consumer.h"
 #include "kernels/attention/schedule.h"
 #include "ptx/warp_roles.h"
 #include "tile/entry.h"
@@ -47,7 +48,7 @@ template <class Element, int HeadDim>
 struct Kernel {
   static constexpr int kKeys = k6_2_tile(HeadDim).keys, kQueries = k6_2_tile(HeadDim).queries;
   using Loader = tile::AttentionLoader<Config<Element, HeadDim>>;
-  using Consumer = tile::AttentionConsumer<Config<Element, HeadDim>>;
+  using Consumer = tile::QueryConsumer<Config<Element, HeadDim>>;
   struct Shared {
     typename Loader::Shared rings;
     tile::TileTable table;
@@ -103,7 +104,8 @@ struct Kernel {
     consumer.issue_scores(s);
     pass_turn(consumer);
     consumer.template await_scores<0>(s);
-    consumer.template weigh<IsPlain>(s, softmax, correction, rows, n);
+    consumer.template adjust<IsPlain>(s, rows, n);
+    softmax.template update<!IsPlain>(s, consumer.params.scale_log2, correction);
     tile::pack_operand<Element, kKeys>(p, s);
     tile::scale_rows(o, correction);
     consumer.wait_v();

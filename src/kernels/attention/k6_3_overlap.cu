@@ -22,9 +22,10 @@
 // forward/k6_forward.cu, is this loop with the choices that search and measurement brought.
 // Source: FlashAttention-3 (arXiv 2407.08608), section 3.2, "intra-warpgroup overlap".
 #include "kernels/attention/barriers.h"
-#include "kernels/attention/consumer.h"
 #include "kernels/attention/epilogue.h"
 #include "kernels/attention/k6_3_overlap.h"
+#include "kernels/attention/loader.h"
+#include "kernels/attention/query_consumer.h"
 #include "kernels/attention/schedule.h"
 #include "ptx/warp_roles.h"
 #include "tile/entry.h"
@@ -46,7 +47,7 @@ template <class Element, int HeadDim>
 struct Kernel {
   static constexpr int kKeys = k6_3_tile(HeadDim).keys, kQueries = k6_3_tile(HeadDim).queries;
   using Loader = tile::AttentionLoader<Config<Element, HeadDim>>;
-  using Consumer = tile::AttentionConsumer<Config<Element, HeadDim>>;
+  using Consumer = tile::QueryConsumer<Config<Element, HeadDim>>;
   struct Shared {
     typename Loader::Shared rings;
     tile::TileTable table;
@@ -105,7 +106,8 @@ struct Kernel {
     consumer.issue_values(o, p);
     pass_turn(consumer);
     consumer.template await_scores<1>(s);
-    consumer.template weigh<IsPlain>(s, softmax, correction, rows, n);
+    consumer.template adjust<IsPlain>(s, rows, n);
+    softmax.template update<!IsPlain>(s, consumer.params.scale_log2, correction);
     consumer.template await_values<0>(o);
     tile::pack_operand<Element, kKeys>(p, s);
     tile::scale_rows(o, correction);
@@ -124,7 +126,8 @@ struct Kernel {
     consumer.wait_k();
     consumer.issue_scores(s);
     consumer.template await_scores<0>(s);
-    consumer.template weigh<false>(s, softmax, correction, rows, n);
+    consumer.template adjust<false>(s, rows, n);
+    softmax.template update<true>(s, consumer.params.scale_log2, correction);
     tile::pack_operand<Element, kKeys>(p, s);
     for (--n; n >= work.tiles.begin; --n) {
       if (n >= own.plain_begin && n < own.plain_end) {

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "kernels/attention/attention.h"
-#include "kernels/attention/boxed_columns.h"
-#include "kernels/attention/mask.h"
+#include "kernels/attention/rings.h"
 #include "ptx/address.h"
 #include "tile/box.h"
 #include "tile/ring.h"
@@ -12,30 +11,6 @@
 #include <cstdint>
 
 namespace tilewright::tile {
-
-/// Shared memory of such a kernel. Queries have a ring per consumer warpgroup, keys and values one
-/// each: what a warpgroup has used up can be filled again whatever the others do. C, the kernel's
-/// Config: Element, kHeadDim, kValueDim, kKeys of a step, kConsumers, kQStages, kKvStages.
-template <class C>
-struct AttentionShared {
-  using QBox = Box<kernels::kWarpgroupRows, 2 * kernels::boxed_columns(C::kHeadDim)>;
-  using KBox = Box<C::kKeys, 2 * kernels::boxed_columns(C::kHeadDim)>;
-  using VBox = Box<C::kKeys, 2 * kernels::boxed_columns(C::kValueDim)>;
-  static constexpr int kQBytes = QBox::kBytes, kKBytes = KBox::kBytes, kVBytes = VBox::kBytes;
-
-  std::uint8_t q[C::kQStages][C::kConsumers][kQBytes];
-  std::uint8_t k[C::kKvStages][kKBytes];
-  std::uint8_t v[C::kKvStages][kVBytes];
-  RingBarriers<C::kQStages> q_ring[C::kConsumers];
-  RingBarriers<C::kKvStages> k_ring, v_ring;
-
-  /// One thread. A warp of a consumer releases a stage with one arrival.
-  __device__ void initialise() {
-    for (auto& ring : q_ring) ring.initialise(4);
-    k_ring.initialise(4 * C::kConsumers);
-    v_ring.initialise(4 * C::kConsumers);
-  }
-};
 
 /// One thread loads all there is to load; it keeps its place in each ring.
 template <class C>
@@ -51,15 +26,12 @@ struct AttentionLoader {
   bool has_loaded = false;
 
   /// Where the queries of all consumers, or keys and values, lie in their tensors.
-  struct QueryRows {
-    std::int32_t first, head, batch;
-  };
-  struct KeyRows {
+  struct Rows {
     std::int32_t first, head, batch;
   };
 
   /// For each consumer its rows.
-  __device__ void load_q(const QueryRows& rows) {
+  __device__ void load_q(const Rows& rows) {
 #pragma unroll
     for (int i = 0; i < C::kConsumers; ++i) {
       Ring<kQStages>(shared.q_ring[i]).wait_empty(q_at);
@@ -70,7 +42,7 @@ struct AttentionLoader {
   /// Queries and all that belongs to them, the first keys before them: their place is free when
   /// the last keys of the tile before were released, which is when its queries are needed no more.
   /// So consumers need not release queries.
-  __device__ void load_keys_first(const QueryRows& queries, const KeyRows& rows, std::int32_t begin,
+  __device__ void load_keys_first(const Rows& queries, const Rows& rows, std::int32_t begin,
                                   std::int32_t end) {
     static_assert(kQStages == 1);
     const RingPosition<kKvStages> last = last_k;
@@ -85,13 +57,13 @@ struct AttentionLoader {
 
   /// Tiles [begin, end), the last first: masks are needed at the end, then no more. Values follow
   /// the keys one tile behind, in the order in which they are used.
-  __device__ void load_backwards(const KeyRows& rows, std::int32_t begin, std::int32_t end) {
+  __device__ void load_backwards(const Rows& rows, std::int32_t begin, std::int32_t end) {
     load_k(rows, end - 1);
     load_rest_backwards(rows, begin, end);
   }
 
  private:
-  __device__ void fill_q(const QueryRows& rows, int i) {
+  __device__ void fill_q(const Rows& rows, int i) {
     const Ring<kQStages> ring(shared.q_ring[i]);
     ptx::mbarrier_arrive_expect_tx(ring.full(q_at), Shared::kQBytes);
     Shared::QBox::template load<2>(shared.q[q_at.stage][i], params.q_map,
@@ -99,14 +71,14 @@ struct AttentionLoader {
                                    ring.full(q_at));
   }
   /// Tile number n of the keys or values.
-  __device__ void load_k(const KeyRows& rows, std::int32_t n) {
+  __device__ void load_k(const Rows& rows, std::int32_t n) {
     last_k = k_at;
     load_rows<typename Shared::KBox>(rows, n, shared.k_ring, k_at, shared.k, params.k_map);
   }
-  __device__ void load_v(const KeyRows& rows, std::int32_t n) {
+  __device__ void load_v(const Rows& rows, std::int32_t n) {
     load_rows<typename Shared::VBox>(rows, n, shared.v_ring, v_at, shared.v, params.v_map);
   }
-  __device__ void load_rest_backwards(const KeyRows& rows, std::int32_t begin, std::int32_t end) {
+  __device__ void load_rest_backwards(const Rows& rows, std::int32_t begin, std::int32_t end) {
     std::int32_t n = end - 1;
     for (; n > begin; --n) {
       load_k(rows, n - 1);
@@ -115,7 +87,7 @@ struct AttentionLoader {
     load_v(rows, n);
   }
   template <class TileBox>
-  __device__ void load_rows(const KeyRows& rows, std::int32_t n, RingBarriers<kKvStages>& barriers,
+  __device__ void load_rows(const Rows& rows, std::int32_t n, RingBarriers<kKvStages>& barriers,
                             RingPosition<kKvStages>& at,
                             std::uint8_t (&stages)[kKvStages][TileBox::kBytes], const void* map) {
     const Ring<kKvStages> ring(barriers);

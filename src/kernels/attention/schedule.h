@@ -1,13 +1,9 @@
-// Which CTA works on which tile of queries: one CTA per SM takes tiles until none is
-// left.
+// Which CTA works on which tile of queries: one CTA per SM takes tiles until none is left.
 #pragma once
 
 #include "kernels/attention/attention.h"
 #include "kernels/attention/mask.h"
-#include "ptx/address.h"
-#include "ptx/mbarrier.h"
-#include "ptx/warp_roles.h"
-#include "tile/ring.h"
+#include "tile/dealt_tiles.h"
 
 #include <cstdint>
 
@@ -31,12 +27,6 @@ struct AttentionWork {
     head = pair % params.heads;
     batch = pair / params.heads;
   }
-};
-
-/// What the consumers must know of a tile; the divisions behind it are the producer's.
-struct DealtTile {
-  std::int32_t first_query, head, batch, is_last;  ///< is_last: no tile, the end
-  std::int32_t q_begin, q_len, kv_len, unused;
 };
 
 /// One thread: the numbers of the tiles that fall to this CTA. They are drawn from the counter, so
@@ -66,50 +56,5 @@ __device__ inline DealtTile make_tile(const AttentionWork& work, const Attention
           .kv_len = sequence.kv_len,
           .unused = 0};
 }
-
-/// The producer deals tiles ahead of the consumers, through a ring of its own.
-inline constexpr int kDealtTiles = 3;
-struct TileTable {
-  DealtTile tiles[kDealtTiles];
-  RingBarriers<kDealtTiles> ring;
-};
-
-/// The producer's side.
-struct TileDealer {
-  TileTable& table;
-  RingPosition<kDealtTiles> at;
-
-  __device__ void deal(const DealtTile& tile) {
-    const Ring<kDealtTiles> ring(table.ring);
-    ring.wait_empty(at);
-    table.tiles[at.stage] = tile;
-    ptx::mbarrier_arrive(ring.full(at));
-    at.advance();
-  }
-  __device__ void deal_end() { deal({.is_last = 1}); }
-};
-
-/// A consumer's side: the tile in hand stays readable until it is released.
-struct TileTaker {
-  TileTable& table;
-  RingPosition<kDealtTiles> at;
-
-  __device__ DealtTile take() const {
-    Ring<kDealtTiles>(table.ring).wait_full(at);
-    const DealtTile& t = table.tiles[at.stage];
-    return {.first_query = ptx::uniform(t.first_query),
-            .head = ptx::uniform(t.head),
-            .batch = ptx::uniform(t.batch),
-            .is_last = ptx::uniform(t.is_last),
-            .q_begin = ptx::uniform(t.q_begin),
-            .q_len = ptx::uniform(t.q_len),
-            .kv_len = ptx::uniform(t.kv_len),
-            .unused = 0};
-  }
-  __device__ void release() {
-    Ring<kDealtTiles>(table.ring).release(at);
-    at.advance();
-  }
-};
 
 }  // namespace tilewright::tile

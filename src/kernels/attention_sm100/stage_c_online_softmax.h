@@ -1,6 +1,7 @@
 // Contract of stage C: attention.
 #pragma once
 
+#include "kernels/attention/support.h"
 #include "kernels/attention_sm100/attention_sm100.h"
 
 namespace tilewright::kernels {

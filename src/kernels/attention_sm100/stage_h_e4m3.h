@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/attention/k7/fp8_operands.h"
+#include "kernels/attention/support.h"
 #include "kernels/attention_sm100/attention_sm100.h"
 
 namespace tilewright::kernels {

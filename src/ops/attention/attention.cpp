@@ -106,7 +106,7 @@ void Attention::run(const AttentionArguments& arguments) const {
   ops::AttentionNumbers numbers = state.numbers;
   ops::bind_attention(device, state.plan, state.kernel, arguments, numbers);
   const kernels::AttentionFp8Params& params = numbers.params;
-  ops::clear_words(device, stream, params.next_tile, 1);
+  ops::clear_words(device, stream, params.next_tile, ops::attention_counters(state.kernel));
   if (state.kernel.has_pages) {
     const kernels::AttentionPagedFp8Params paged = {
         {params, numbers.pages}, params, numbers.page_divisor};

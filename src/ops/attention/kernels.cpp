@@ -396,6 +396,10 @@ AttentionTiles attention_tiles(const AttentionKernel& kernel, const AttentionPro
   return {ceil_div(p.q_len << shift, find_attention_tile(kernel, p).queries), p.heads >> shift};
 }
 
+std::size_t attention_counters(const AttentionKernel& kernel) {
+  return kernel.has_pages ? kernels::kTileLists : 1;
+}
+
 std::int32_t attention_page_box(const AttentionKernel& kernel, const AttentionProblem& p) {
   const std::int64_t keys = find_attention_tile(kernel, p).keys;
   return static_cast<std::int32_t>(std::gcd(p.page_size, keys));
@@ -423,8 +427,12 @@ std::vector<std::string> attention_entries(const AttentionKernel& kernel,
     const Fp8Choice choice = choose_fp8(kernel, fp8_problem(kernel.fp8, p));
     return {fmt::format("{}_{}", kernel.entry, choice.variant->name)};
   }
-  const std::string type = fmt::format("_{}{}_{}", attention_type_name(p.dtype),
-                                       attention_widens(p) ? "_e4m3" : "", variant->name);
+  const bool widens = attention_widens(p);
+  const bool gathers = kernel.has_pages && kernel.capability == 90 && !widens &&
+                       attention_page_copies(kernel, p) == kernels::PageCopies::kRows;
+  const std::string type =
+      fmt::format("_{}{}_{}{}", attention_type_name(p.dtype), widens ? "_e4m3" : "", variant->name,
+                  gathers ? "_rows" : "");
   if (!kernel.has_scores) return {kernel.entry + type};
   return {kernel.entry + "_scores" + type, kernel.entry + "_softmax",
           kernel.entry + "_output" + type};

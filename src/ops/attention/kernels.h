@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention/forward/k6_paged.h"
+#include "kernels/attention/support.h"
 
 #include <cstdint>
 #include <span>
@@ -117,6 +118,9 @@ struct AttentionTiles {
   std::int64_t of_head, heads;
 };
 AttentionTiles attention_tiles(const AttentionKernel& kernel, const AttentionProblem& problem);
+
+/// Words of the workspace, zeros at the launch, that a kernel counts in which tiles it has drawn.
+std::size_t attention_counters(const AttentionKernel& kernel);
 
 /// Rows of a part of a tile of keys that lies in one page.
 std::int32_t attention_page_box(const AttentionKernel& kernel, const AttentionProblem& problem);

@@ -105,8 +105,9 @@ std::size_t workspace_bytes(const AttentionKernel& kernel, const AttentionProble
   std::size_t bytes = 0;
   if (kernel.has_scores) bytes = checked_scores_bytes(p);
   if (find_attention_tile(kernel, p).is_persistent &&
-      (has_uneven_tiles(p) || has_uneven_last_tile(kernel, p) || trims(kernel, p)))
-    bytes = 4;
+      (kernel.has_pages || has_uneven_tiles(p) || has_uneven_last_tile(kernel, p) ||
+       trims(kernel, p)))
+    bytes = attention_counters(kernel) * 4;
   return align_workspace(bytes) + align_workspace(padded_out_bytes(kernel, p));
 }
 

@@ -28,6 +28,19 @@ TEST_P(AttentionPagedTest, GatheredAndCopiedByWarpsAndByOneThread) {
     check(mixed(page_size));
   }
 }
+// Tiles of sequences that have several, one and none are drawn from two lists.
+TEST_P(AttentionPagedTest, SeveralTilesBesideSingleOnes) {
+  for (const std::int64_t page_size : {1, 16, 64}) {
+    SCOPED_TRACE(page_size);
+    PagedCase c = mixed(page_size);
+    c.problem.heads = 4;
+    c.problem.kv_heads = 2;
+    c.q_rooms = {1, 100, 0, 2, 97, 1, 96};
+    c.q_lengths = {1, 100, 0, 2, 96, 0, 97};
+    c.kv_lengths = {97, 120, 50, 2, 96, 40, 100};
+    check(c);
+  }
+}
 TEST_P(AttentionPagedTest, EveryFormOfTheKernel) {
   for (const DType dtype : {DType::kBF16, DType::kF16}) {
     // Gathered, copied by warps and by one thread.

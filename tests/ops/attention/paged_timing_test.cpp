@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(
                           PagedTiming{"random", 2}),
         // Rows gathered, parts copied by warps and by one thread; lengths and pages of no sense.
         ::testing::Values("GatheredAndCopiedByWarpsAndByOneThread", "LengthsOfQueries",
-                          "PagesThatAreNotThereAreZeros"),
+                          "PagesThatAreNotThereAreZeros", "SeveralTilesBesideSingleOnes"),
         ::testing::Values("h200", "b200")),
     paged_timing_name);
 

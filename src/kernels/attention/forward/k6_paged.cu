@@ -5,10 +5,12 @@
 //
 //   pages       a tile of keys is copied in parts, none of which crosses a page (paged_loader.h),
 //               or row by row where pages are short (paged_gather.h)
-//   lengths     a tile of queries behind the end of its sequence is not dealt
+//   lengths     a tile of queries behind the end of its sequence is not dealt, and parts of prompts
+//               run beside sequences that decode (paged_tiles.h)
 //   groups      rows of a tile are queries times the heads that share keys (paged_consumer.h)
 //   chunks      a query sees keys of its own chunk alone (paged_mask.h)
 //   stages      a third one of keys and values, where there is room
+// Entries that gather rows are others: a fence behind a branch among the products cost 2 %.
 //
 // Limit: as K6; rows that are gathered cost 7 to 19 % more time.
 #include "kernels/attention/forward/k6_paged.h"
@@ -17,33 +19,29 @@
 #include "kernels/attention/forward/paged_gather.h"
 #include "kernels/attention/forward/paged_loader.h"
 #include "kernels/attention/forward/paged_mask.h"
-#include "kernels/attention/schedule.h"
+#include "kernels/attention/forward/paged_tiles.h"
+#include "tile/dealt_tiles.h"
 #include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
 
-using tile::AttentionSequence;
-using tile::AttentionWork;
 using tile::DealtTile;
 
-template <class ElementType, int VariantIndex>
+template <class ElementType, int VariantIndex, bool Gathers>
 struct PagedConfig {
   using Element = ElementType;
+  static constexpr bool kGathers = Gathers;
   static constexpr K6Variant kVariant = kK6PagedVariants[VariantIndex];
   static constexpr AttentionTile kTile = kVariant.tile();
   static constexpr int kHeadDim = kVariant.head_dim, kValueDim = kVariant.value_dim;
-  static constexpr int kKeys = kVariant.keys;
+  static constexpr int kKeys = kVariant.keys, kKvStages = kVariant.kv_stages;
   static constexpr int kConsumers = kVariant.consumers, kQStages = kVariant.q_stages;
-  static constexpr int kKvStages = kVariant.kv_stages;
-  static constexpr bool kHasPages = true;
   // All registers of an SM are dealt out at the launch, and dealt again by role.
   static constexpr int kProducerRegisters = kConsumers == 3 ? 56 : 72;
   static constexpr int kConsumerRegisters = kConsumers == 3 ? 152 : 216;
 
-  using Loader = tile::PagedLoader<PagedConfig, true>;
-  using WarpsLoader = tile::PagedLoader<PagedConfig, false>;
-  using Gatherer = tile::PagedGatherer<PagedConfig>;
+  using Shared = tile::AttentionShared<PagedConfig>;
   using Consumer = tile::PagedConsumer<PagedConfig>;
   using Tiles = tile::ChunkTiles<kKeys>;
 
@@ -55,59 +53,27 @@ struct PagedConfig {
   }
 };
 
-// Lengths that only the device knows, as far as there is room for them.
-__device__ AttentionSequence find_used_sequence(const AttentionPagedParams& params,
-                                                std::int32_t batch) {
-  const AttentionPages& pages = params.pages;
-  AttentionSequence s = tile::find_sequence(params, batch);
-  if (pages.q_lengths != nullptr) s.q_len = min(s.q_len, max(pages.q_lengths[batch], 0));
-  if (pages.kv_lengths != nullptr) s.kv_len = min(s.kv_len, max(pages.kv_lengths[batch], 0));
-  return s;
-}
-
-// One thread: the next tile that has queries, or the end.
+// One thread deals tiles.
 template <class C>
 struct PagedDealer {
-  const AttentionPagedParams& params;
-  tile::TileNumbers numbers;
+  tile::PagedTiles<C::kTile.queries> tiles;
   tile::TileDealer dealer;
 
-  __device__ DealtTile deal() {
-    while (numbers.draw()) {
-      const AttentionWork work(params, numbers.index);
-      numbers.advance();
-      const AttentionSequence sequence = find_used_sequence(params, work.batch);
-      DealtTile tile = tile::make_tile(work, sequence, C::kTile.queries);
-      tile.unused = sequence.kv_begin;
-      if (tile.first_query >> params.pages.group_shift >= tile.q_len) continue;
-      dealer.deal(tile);
-      return tile;
-    }
-    dealer.deal_end();
-    return {.is_last = 1};
+  __device__ DealtTile take() {
+    const DealtTile tile = tiles.draw();
+    dealer.deal(tile);
+    return tile;
   }
 };
 
-// One thread does it all.
-template <class C>
-__device__ void produce(const AttentionPagedParams& params, K6Shared<C>& shared) {
-  typename C::Loader loader{{params, shared.rings}};
-  PagedDealer<C> dealer{params, {params}, {shared.table}};
-  for (DealtTile tile = dealer.deal(); tile.is_last == 0; tile = dealer.deal()) {
-    const typename C::Tiles tiles = C::key_tiles(params, tile);
-    if (tiles.begin < tiles.end) loader.load(tile, tile.unused, tiles.begin, tiles.end);
-  }
-}
-
-// The warps that load; thread 0 deals.
+// To the warps that load, thread 0.
 template <class C>
 struct PagedTaker {
-  const AttentionPagedParams& params;
   PagedDealer<C> dealer;
   tile::TileTaker taker;
 
   __device__ DealtTile take() {
-    if (threadIdx.x == 0) dealer.deal();
+    if (threadIdx.x == 0) dealer.take();
     __syncwarp();
     const DealtTile tile = taker.take();
     taker.release();
@@ -115,22 +81,26 @@ struct PagedTaker {
   }
 };
 
-template <class C, class Loader>
-__device__ void produce_by_warps(const AttentionPagedParams& params, K6Shared<C>& shared) {
-  Loader loader{{params, shared.rings}};
-  PagedTaker<C> taker{params, {params, {params}, {shared.table}}, {shared.table}};
+template <class Loader, class C, class Taker>
+__device__ void produce(const AttentionPagedParams& params, K6Shared<C>& shared, Taker taker) {
+  Loader loader{params, shared.rings};
   for (DealtTile tile = taker.take(); tile.is_last == 0; tile = taker.take()) {
     const typename C::Tiles tiles = C::key_tiles(params, tile);
-    if (tiles.begin < tiles.end) loader.load(tile, 0, tiles.begin, tiles.end);
+    if (tiles.begin < tiles.end) loader.load(tile, tiles.begin, tiles.end);
   }
 }
 
-// One thread, as AttentionShared::initialise; keys and values have come with kv_arrivals arrivals.
 template <class C>
-__device__ void initialise_rings(tile::AttentionShared<C>& rings, std::uint32_t kv_arrivals) {
-  for (auto& ring : rings.q_ring) ring.initialise(4);
-  rings.k_ring.initialise(4 * C::kConsumers, kv_arrivals);
-  rings.v_ring.initialise(4 * C::kConsumers, kv_arrivals);
+__device__ void produce_as_planned(const AttentionPagedParams& params, K6Shared<C>& shared) {
+  const PagedDealer<C> dealer{{params}, {shared.table}};
+  const PagedTaker<C> taker{dealer, {shared.table}};
+  if constexpr (C::kGathers) {
+    produce<tile::PagedGatherer<C>>(params, shared, taker);
+  } else if (params.pages.copies == PageCopies::kWarps) {
+    produce<tile::PagedLoader<C, false>>(params, shared, taker);
+  } else if (threadIdx.x < 32 && ptx::elect_sync()) {
+    produce<tile::PagedLoader<C, true>>(params, shared, dealer);
+  }
 }
 
 template <class C>
@@ -138,51 +108,44 @@ __device__ void attention_k6_pages(const AttentionPagedParams& params) {
   extern __shared__ __align__(1024) std::uint8_t dynamic[];
   auto& shared = *reinterpret_cast<K6Shared<C>*>(dynamic);
   static_assert(sizeof(shared) <= C::kVariant.ring_bytes());
-  const PageCopies copies = params.pages.copies;
   if (threadIdx.x == 0) {
     shared.zero = 0.0f;
-    initialise_rings<C>(shared.rings, copies == PageCopies::kRows ? 32 * kPageWarps : 1);
+    shared.rings.initialise(C::kGathers ? 32 * kPageWarps : 1);
     shared.table.ring.initialise(4 * C::kConsumers +
-                                 (copies == PageCopies::kThread ? 0 : kPageWarps));
+                                 (params.pages.copies == PageCopies::kThread ? 0 : kPageWarps));
     ptx::fence_mbarrier_init_release_cluster();
   }
   __syncthreads();
   if (threadIdx.x < 128) {
     ptx::setmaxnreg_dec_sync_aligned<C::kProducerRegisters>();
-    if (copies == PageCopies::kThread) {
-      if (threadIdx.x < 32 && ptx::elect_sync()) produce<C>(params, shared);
-    } else if (copies == PageCopies::kWarps) {
-      produce_by_warps<C, typename C::WarpsLoader>(params, shared);
-    } else {
-      produce_by_warps<C, typename C::Gatherer>(params, shared);
-    }
+    produce_as_planned<C>(params, shared);
   } else {
     ptx::setmaxnreg_inc_sync_aligned<C::kConsumerRegisters>();
     const std::uint32_t index = ptx::uniform(threadIdx.x / 128 - 1);
-    K6Worker<C>{{params, shared.rings, index}, dynamic, ptx::shared_address(&shared.zero)}.run(
-        shared);
+    K6Worker<C>{{params, shared.rings, index}, ptx::shared_address(&shared.zero)}.run(shared);
   }
 }
 
 }  // namespace
 
-#define TILEWRIGHT_K6_PAGES(TYPE, ELEMENT, NAME)                      \
-  TILEWRIGHT_KERNEL(                                                  \
-      attention_k6_pages_##TYPE##_##NAME, AttentionPagedParams,       \
-      __launch_bounds__(find_k6_threads(kK6PagedVariants, #NAME), 1), \
-      attention_k6_pages<PagedConfig<tile::ELEMENT, find_k6_index(kK6PagedVariants, #NAME)>>)
+#define TILEWRIGHT_K6_PAGES_OF(ENTRY, ELEMENT, NAME, GATHERS)                                    \
+  TILEWRIGHT_KERNEL(                                                                             \
+      attention_k6_pages_##ENTRY, AttentionPagedParams,                                          \
+      __launch_bounds__(kK6PagedVariants[find_k6_index(kK6PagedVariants, #NAME)].tile().threads, \
+                        1),                                                                      \
+      attention_k6_pages<                                                                        \
+          PagedConfig<tile::ELEMENT, find_k6_index(kK6PagedVariants, #NAME), GATHERS>>)
+#define TILEWRIGHT_K6_PAGES(NAME)                              \
+  TILEWRIGHT_K6_PAGES_OF(bf16_##NAME, Bf16, NAME, false)       \
+  TILEWRIGHT_K6_PAGES_OF(f16_##NAME, Fp16, NAME, false)        \
+  TILEWRIGHT_K6_PAGES_OF(bf16_##NAME##_rows, Bf16, NAME, true) \
+  TILEWRIGHT_K6_PAGES_OF(f16_##NAME##_rows, Fp16, NAME, true)
 
-TILEWRIGHT_K6_PAGES(bf16, Bf16, d64)
-TILEWRIGHT_K6_PAGES(bf16, Bf16, d96)
-TILEWRIGHT_K6_PAGES(bf16, Bf16, d128)
-TILEWRIGHT_K6_PAGES(bf16, Bf16, d192)
-TILEWRIGHT_K6_PAGES(bf16, Bf16, d256)
-TILEWRIGHT_K6_PAGES(bf16, Bf16, d192_v128)
-TILEWRIGHT_K6_PAGES(f16, Fp16, d64)
-TILEWRIGHT_K6_PAGES(f16, Fp16, d96)
-TILEWRIGHT_K6_PAGES(f16, Fp16, d128)
-TILEWRIGHT_K6_PAGES(f16, Fp16, d192)
-TILEWRIGHT_K6_PAGES(f16, Fp16, d256)
-TILEWRIGHT_K6_PAGES(f16, Fp16, d192_v128)
+TILEWRIGHT_K6_PAGES(d64)
+TILEWRIGHT_K6_PAGES(d96)
+TILEWRIGHT_K6_PAGES(d128)
+TILEWRIGHT_K6_PAGES(d192)
+TILEWRIGHT_K6_PAGES(d256)
+TILEWRIGHT_K6_PAGES(d192_v128)
 
 }  // namespace tilewright::kernels

@@ -17,6 +17,7 @@ constexpr int thread_parts(int keys) {
   return keys / std::gcd(keys, 64);
 }
 inline constexpr int kPageWarps = 4;
+inline constexpr int kTileLists = 2;  ///< see paged_tiles.h
 /// Of a part that is worth a tensor copy, which takes about as long whatever it has.
 inline constexpr int kFewestBoxKeys = 8;
 
@@ -42,49 +43,30 @@ struct AttentionPages {
 
 /// heads is the number of groups, q_tiles that of tiles of the longest sequence's rows. Maps of q
 /// and out are [batch, row, head, head_dim] in boxes of 64 rows as above, those of k and v [page,
-/// head, row, head_dim] in boxes of page_box rows.
+/// head, row, head_dim] in boxes of page_box rows. next_tile: [kTileLists], not null.
 struct AttentionPagedParams : AttentionParams {
   AttentionPages pages;
 };
 
-/// Entries attention_k6_pages_{bf16,f16}_NAME. Every feature of AttentionParams. A third stage of
-/// keys and values where there is room: a page is looked up before it is copied. What looks it up
-/// does not fit the 32 registers that three consumers would leave to the producer.
+/// Entries attention_k6_pages_{bf16,f16}_NAME, with "_rows" behind it where rows are gathered
+/// (PageCopies::kRows). Every feature of AttentionParams. A third stage of keys and values where
+/// there is room: a page is looked up before it is copied. What looks it up does not fit the 32
+/// registers that three consumers would leave to the producer.
 inline constexpr K6Variant kK6PagedVariants[] = {
-    {.name = "d64",
-     .head_dim = 64,
-     .consumers = 3,
-     .keys = 96,
-     .keys_first = true,
-     .kv_stages = 3,
-     .first_polls = false},
-    {.name = "d96",
-     .head_dim = 96,
-     .keys = 128,
-     .keys_first = true,
-     .kv_stages = 3,
-     .first_polls = false},
-    {.name = "d128",
-     .head_dim = 128,
-     .keys = 128,
+    {.name = "d64", .head_dim = 64, .consumers = 3, .keys = 96, .kv_stages = 3},
+    {.name = "d96", .head_dim = 96, .keys = 128, .kv_stages = 3},
+    {.name = "d128", .head_dim = 128, .keys = 128, .pass = K6Pass::kAfterScores, .kv_stages = 3},
+    {.name = "d192", .head_dim = 192, .keys = 96, .pass = K6Pass::kAfterScores},
+    {.name = "d256",
+     .head_dim = 256,
+     .keys = 80,
      .pass = K6Pass::kAfterScores,
-     .keys_first = true,
-     .kv_stages = 3,
-     .first_polls = false},
-    {.name = "d192",
-     .head_dim = 192,
-     .keys = 96,
-     .pass = K6Pass::kAfterScores,
-     .keys_first = true,
-     .first_polls = false},
-    {.name = "d256", .head_dim = 256, .keys = 80, .pass = K6Pass::kAfterScores, .keys_first = true},
+     .first_polls = true},
     {.name = "d192_v128",
      .head_dim = 192,
      .value_dim = 128,
      .keys = 128,
-     .pass = K6Pass::kAfterScores,
-     .keys_first = true,
-     .first_polls = false},
+     .pass = K6Pass::kAfterScores},
 };
 
 }  // namespace tilewright::kernels

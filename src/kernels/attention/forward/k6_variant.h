@@ -24,11 +24,12 @@ struct K6Variant {
   int q_stages = 1;  ///< 2: the queries of the next tile are loaded, and its first scores computed,
                      ///< while the results of this one are written
   K6Pass pass = K6Pass::kAfterMaximum;
-  bool keys_first = false;  ///< the first keys of a tile are loaded before its queries
+  bool keys_first = true;   ///< the first keys of a tile are loaded before its queries
   bool stages_out = false;  ///< results leave through shared memory by tensor copies
   int kv_stages = 2;        ///< of keys and of values
-  bool first_polls = true;  ///< only the first consumer waits for copies, the others for their turn
-  bool cuts_diagonal = false;  ///< see diagonal.h
+  bool first_polls =
+      false;  ///< only the first consumer waits for copies, the others for their turn
+  bool cuts_diagonal = false;  ///< see whole_consumer.h
   bool clips = false;          ///< rows end at value_dim, where it is less; over pages always
 
   static constexpr int kBarrierBytes = 512;
@@ -52,11 +53,6 @@ constexpr int find_k6_index(std::span<const K6Variant> variants, std::string_vie
   std::size_t i = 0;
   while (name != variants[i].name) ++i;
   return static_cast<int>(i);
-}
-
-/// Threads of its CTA.
-constexpr int find_k6_threads(std::span<const K6Variant> variants, std::string_view name) {
-  return variants[static_cast<std::size_t>(find_k6_index(variants, name))].tile().threads;
 }
 
 }  // namespace tilewright::kernels

@@ -3,15 +3,14 @@
 #pragma once
 
 #include "kernels/attention/barriers.h"
-#include "kernels/attention/consumer.h"
-#include "kernels/attention/epilogue.h"
-#include "kernels/attention/forward/diagonal.h"
 #include "kernels/attention/forward/k6_variant.h"
-#include "kernels/attention/schedule.h"
+#include "kernels/attention/rings.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "ptx/load_store.h"
 #include "ptx/warp_roles.h"
+#include "tile/dealt_tiles.h"
 #include "tile/online_softmax.h"
+#include "tile/warpgroup_mma.h"
 
 #include <cstdint>
 
@@ -19,7 +18,7 @@ namespace tilewright::kernels {
 
 template <class C>
 struct K6Shared {
-  typename C::Loader::Shared rings;
+  typename C::Shared rings;
   tile::TileTable table;
   float zero;  ///< see pass_turn_here
 };
@@ -42,22 +41,15 @@ template <class C>
 struct K6Worker : C::Consumer {
   using Base = typename C::Consumer;
   using Base::index;
-  using Base::k_at;
   using Base::params;
-  using Base::q_at;
-  using Base::shared;
-  using Base::v_at;
-  using typename Base::Element;
   using typename Base::Results;
   using typename Base::Rows;
   using typename Base::Scores;
-  using typename Base::Shared;
   using typename Base::Weights;
-  static constexpr int kValueDim = C::kValueDim, kKeys = C::kKeys;
+  static constexpr int kKeys = C::kKeys;
   static constexpr bool kCuts = C::kVariant.cuts_diagonal;
-  static_assert(!kCuts || (C::kQStages == 1 && !C::kHasPages));
+  static_assert(!kCuts || C::kQStages == 1);
 
-  std::uint8_t* staging;  ///< of this warpgroup's results
   std::uint32_t zero_at;  ///< address of Shared::zero
 
   // The others come after the first, and what it has seen landed they see too.
@@ -77,55 +69,6 @@ struct K6Worker : C::Consumer {
     return ptx::ld_volatile_shared_f32(zero_at);
   }
 
-  // Whether this warpgroup sees nothing of the second half of a tile's last keys.
-  __device__ bool sees_half(const tile::DealtTile& tile, const typename C::Tiles& tiles) const {
-    const std::int32_t last = tile.first_query + static_cast<std::int32_t>(index) * kWarpgroupRows +
-                              kWarpgroupRows - 1 + tile.kv_len - tile.q_len;
-    return tile::VisibleKeys(params, last, tile.kv_len).end <= (tiles.end - 1) * kKeys + kKeys / 2;
-  }
-  // Scores of the first half of the keys that are next in the ring; the others are -inf. Issued and
-  // waited for: what is in flight must not differ between warpgroups where their paths meet.
-  __device__ void compute_half_scores(Scores& s) {
-    auto& half = reinterpret_cast<float(&)[kKeys / 4]>(s);
-    tile::multiply_and_wait(half, [&] {
-      tile::multiply_qk_first<Element, kKeys / 2, kKeys, C::kHeadDim>(
-          half,
-          tile::advance_descriptor(Shared::QBox::k_major(ptx::shared_address(shared.q)),
-                                   index * (Shared::kQBytes >> 4)),
-          tile::advance_descriptor(Shared::KBox::k_major(ptx::shared_address(shared.k)),
-                                   k_at.stage * (Shared::kKBytes >> 4)));
-    });
-    this->release_k();
-#pragma unroll
-    for (int i = kKeys / 4; i < kKeys / 2; ++i) s[i] = -INFINITY;
-  }
-  // The values of those keys.
-  __device__ void issue_half_values(Results& o, const Weights& p) const {
-    ptx::wgmma_fence_operand(o);
-    ptx::wgmma_fence_sync_aligned();
-    tile::multiply_pv_first<Element, kValueDim, kKeys>(
-        o, p,
-        tile::advance_descriptor(Shared::VBox::mn_major(ptx::shared_address(shared.v)),
-                                 v_at.stage * (Shared::kVBytes >> 4)));
-    ptx::wgmma_commit_group_sync_aligned();
-  }
-  // Weights of a tile's last keys. Without a window no row begins among them.
-  __device__ void weigh_last_keys(Scores& s, tile::OnlineSoftmax& softmax, float (&correction)[2],
-                                  const Rows& rows, std::int32_t n) const {
-    if constexpr (kCuts) {
-      if (params.softcap_scale == 0.0f && params.window_left == kUnboundedWindow) {
-        const tile::VisibleKeys first(params, rows.position, rows.kv_len),
-            second(params, rows.position + 8, rows.kv_len);
-        tile::hide_keys_behind(s, {first.end, second.end}, n * kKeys);
-      } else {
-        this->template adjust<false>(s, rows, n);
-      }
-      softmax.template update<true>(s, params.scale_log2, correction);
-    } else {
-      this->template weigh<false>(s, softmax, correction, rows, n);
-    }
-  }
-
   // One tile of keys while the previous one's values are still being multiplied: all of them, or
   // the first half.
   template <bool IsPlain, bool IsHalf = false>
@@ -136,11 +79,7 @@ struct K6Worker : C::Consumer {
     await_turn();
     this->issue_scores(s);
     if (polls()) this->wait_v();
-    if constexpr (IsHalf) {
-      issue_half_values(o, p);
-    } else {
-      this->issue_values(o, p);
-    }
+    this->template issue_values<IsHalf ? kKeys / 2 : kKeys>(o, p);
     this->template await_scores<1>(s);
     float zero = 0.0f;
     if constexpr (C::kVariant.pass == K6Pass::kAfterScores) zero = pass_turn_here(0);
@@ -164,7 +103,8 @@ struct K6Worker : C::Consumer {
     Weights p;
     float correction[2];
     std::int32_t n = tiles.end - 1;
-    weigh_last_keys(s, softmax, correction, rows, n);
+    this->adjust_last(s, rows, n);
+    softmax.template update<true>(s, params.scale_log2, correction);
     tile::pack_operand<typename C::Element, kKeys>(p, s);
     correction[0] = correction[1] = 1.0f;
     --n;
@@ -199,35 +139,6 @@ struct K6Worker : C::Consumer {
     }
   }
 
-  __device__ void finish(const Results& o, const tile::OnlineSoftmax& softmax,
-                         const tile::DealtTile& tile) const {
-    if constexpr (C::kHasPages) {
-      this->store_heads(o, softmax, tile);
-    } else {
-      finish_queries(o, softmax, tile);
-    }
-  }
-  __device__ void finish_queries(const Results& o, const tile::OnlineSoftmax& softmax,
-                                 const tile::DealtTile& tile) const {
-    const float* sink = params.sink == nullptr ? nullptr : params.sink + tile.head;
-    const tile::AttentionSequence sequence = {tile.q_begin, tile.q_len, 0, tile.kv_len};
-    const tile::RowResult rows =
-        tile::finish_rows(softmax.max, softmax.sum, params.scale_log2, sink);
-    const std::int32_t query = tile.first_query + this->warp_row();
-    // A tensor copy writes whole boxes, beyond the end of a packed sequence as well.
-    if (C::kVariant.stages_out && params.cu_q == nullptr) {
-      if (threadIdx.x % 128 == 0) ptx::cp_async_bulk_wait_group_read<0>();
-      ptx::bar_sync<128>(tile::kStagingBarrier + index);
-      tile::store_boxes<typename C::Element, kValueDim>(
-          params, staging, o, rows, tile::kStagingBarrier + index,
-          tile.first_query + static_cast<std::int32_t>(index) * 64, tile.head, tile.batch);
-      tile::store_lse(params, sequence, rows, tile.batch, tile.head, query);
-    } else {
-      tile::store_rows<typename C::Element, kValueDim, C::kVariant.clips>(
-          params, sequence, o, rows, tile.batch, tile.head, query);
-    }
-  }
-
   // Until the queries of a tile and its last keys are there.
   __device__ void wait_first() const {
     this->wait_q();
@@ -235,26 +146,19 @@ struct K6Worker : C::Consumer {
     if constexpr (C::kVariant.keys_first) this->wait_all_q();
     this->wait_k();
   }
-  // The scores of those keys.
-  __device__ void issue_first_scores(Scores& s) {
-    wait_first();
-    this->issue_scores(s);
-  }
   // Takes the next tile and computes its first scores.
   __device__ K6Work<C> begin(tile::TileTaker& taker, Scores& s) {
     K6Work<C> work(params, taker.take());
     if (!work.has_keys) return work;
+    if constexpr (kCuts) work.is_half = this->sees_half(work.tile, work.tiles);
+    wait_first();
     if constexpr (kCuts) {
-      work.is_half = sees_half(work.tile, work.tiles);
-      wait_first();
       if (work.is_half) {
-        compute_half_scores(s);
+        this->compute_half_scores(s);
         return work;
       }
-      this->issue_scores(s);
-    } else {
-      issue_first_scores(s);
     }
+    this->issue_scores(s);
     this->template await_scores<0>(s);
     return work;
   }
@@ -264,13 +168,14 @@ struct K6Worker : C::Consumer {
                                    const tile::DealtTile& last) {
     const K6Work<C> work(params, taker.take());
     if (work.has_keys) {
-      issue_first_scores(s);
+      wait_first();
+      this->issue_scores(s);
       this->template await_values<1>(o);
-      finish(o, softmax, last);
+      this->finish(o, softmax, last);
       this->template await_scores<0>(s);
     } else {
       this->template await_values<0>(o);
-      finish(o, softmax, last);
+      this->finish(o, softmax, last);
     }
     return work;
   }
@@ -285,7 +190,7 @@ struct K6Worker : C::Consumer {
       tile::OnlineSoftmax softmax;
       taker.release();
       if (!work.has_keys) {
-        finish(o, softmax, work.tile);
+        this->finish(o, softmax, work.tile);
         work = begin(taker, s);
         continue;
       }
@@ -294,7 +199,7 @@ struct K6Worker : C::Consumer {
         work = begin_early(taker, s, o, softmax, work.tile);
       } else {
         this->template await_values<0>(o);
-        finish(o, softmax, work.tile);
+        this->finish(o, softmax, work.tile);
         work = begin(taker, s);
       }
     }

@@ -4,18 +4,20 @@
 
 #include "arch/register_index.h"
 #include "kernels/attention/consumer.h"
-#include "kernels/attention/epilogue.h"
 #include "kernels/attention/forward/k6_paged.h"
 #include "kernels/attention/forward/paged_mask.h"
-#include "kernels/attention/schedule.h"
 #include "ptx/fence.h"
+#include "tile/dealt_tiles.h"
 #include "tile/online_softmax.h"
+#include "tile/quad_transpose.h"
+#include "tile/row_end.h"
+#include "tile/warp.h"
 
 #include <cstdint>
 
 namespace tilewright::tile {
 
-/// As AttentionConsumer. What it calls queries of a tile are rows.
+/// As QueryConsumer. What that calls queries of a tile are rows.
 template <class C>
 struct PagedConsumer : AttentionConsumer<C> {
   using Base = AttentionConsumer<C>;
@@ -40,14 +42,11 @@ struct PagedConsumer : AttentionConsumer<C> {
   /// Rows that were gathered were written by the generic proxy: products read them behind a fence.
   __device__ void wait_k() const {
     Base::wait_k();
-    show_gathered_rows();
+    if constexpr (C::kGathers) ptx::fence_proxy_async_shared_cta();
   }
   __device__ void wait_v() const {
     Base::wait_v();
-    show_gathered_rows();
-  }
-  __device__ void show_gathered_rows() const {
-    if (pages().copies == kernels::PageCopies::kRows) ptx::fence_proxy_async_shared_cta();
+    if constexpr (C::kGathers) ptx::fence_proxy_async_shared_cta();
   }
 
   __device__ Rows rows_of(std::int32_t first_row, std::int32_t shift, std::int32_t kv_len) const {
@@ -72,11 +71,8 @@ struct PagedConsumer : AttentionConsumer<C> {
                        visible_of_chunk(paged_params(), of.second, of.kv_len)},
                       n);
   }
-  template <bool IsPlain>
-  __device__ void weigh(Scores& s, OnlineSoftmax& softmax, float (&correction)[2], const Rows& of,
-                        std::int32_t n) const {
-    adjust<IsPlain>(s, of, n);
-    softmax.template update<!IsPlain>(s, params.scale_log2, correction);
+  __device__ void adjust_last(Scores& s, const Rows& of, std::int32_t n) const {
+    adjust<false>(s, of, n);
   }
   /// Behind the last key a page may hold anything.
   __device__ void clear_values_behind(std::int32_t kv_len, std::int32_t tiles_end) const {
@@ -85,8 +81,8 @@ struct PagedConsumer : AttentionConsumer<C> {
   }
 
   /// Results of a tile to their queries and heads, 16 bytes a thread, as store_rows has it.
-  __device__ void store_heads(const Results& o, const OnlineSoftmax& softmax,
-                              const DealtTile& tile) const {
+  __device__ void finish(const Results& o, const OnlineSoftmax& softmax,
+                         const DealtTile& tile) const {
     constexpr int kColumns = C::kValueDim;
     const std::int32_t lane = threadIdx.x % 32;
     const std::int32_t batch = params.cu_q == nullptr ? tile.batch : 0;

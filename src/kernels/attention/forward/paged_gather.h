@@ -15,7 +15,7 @@
 
 #include "kernels/attention/forward/k6_paged.h"
 #include "kernels/attention/forward/paged_loader.h"
-#include "kernels/attention/schedule.h"
+#include "kernels/attention/rings.h"
 #include "ptx/cp_async.h"
 #include "tile/box.h"
 #include "tile/ring.h"
@@ -26,14 +26,14 @@ namespace tilewright::tile {
 
 /// All threads of kernels::kPageWarps warps together. Thread 0 also loads the queries.
 template <class C>
-struct PagedGatherer : PagedQueryLoader<C> {
-  using Base = PagedQueryLoader<C>;
+struct PagedGatherer : PagedProducer<C, PagedGatherer<C>> {
+  using Base = PagedProducer<C, PagedGatherer<C>>;
   using Base::k_at;
+  using Base::kStages;
   using Base::params;
   using Base::shared;
   using Base::v_at;
-  using typename Base::Shared;
-  static constexpr int kStages = C::kKvStages;
+  using Shared = AttentionShared<C>;
   static constexpr int kRows = 4;  ///< that a warp copies at once
   static constexpr int kRowsOfAll = kRows * kernels::kPageWarps;
   static constexpr int kTurns = C::kKeys / kRowsOfAll;
@@ -42,58 +42,16 @@ struct PagedGatherer : PagedQueryLoader<C> {
 
   static constexpr std::uint32_t kNoRow = 0xffffffff;  ///< of a page that there is not: zeros
 
-  /// A row of the sequence.
   struct Place {
     std::int32_t page, row;
   };
 
-  /// As PagedLoader::load.
-  __device__ void load(const DealtTile& tile, std::int32_t kv_begin, std::int32_t begin,
-                       std::int32_t end) {
-    const std::int32_t head = tile.head / (params.heads / params.kv_heads);
-    PageCursor cursor(params, tile, kv_begin, (end - 1) * C::kKeys + looked_up_row());
-    Place at = find(cursor);
-    load_k(at, head);
-    cursor.retreat();
-    Place next = find(cursor);
-    this->load_queries(tile, threadIdx.x == 0);
-    __syncwarp();
-    for (std::int32_t n = end - 1;; --n) {
-      if (n > begin) load_k(next, head);
-      load_v(at, head);
-      if (n == begin) return;
-      at = next;
-      cursor.retreat();
-      next = find(cursor);
-    }
-  }
-
- private:
-  __device__ static std::int32_t lane() { return static_cast<std::int32_t>(threadIdx.x % 32); }
-  /// Of a tile, in turn 0.
-  __device__ static std::int32_t warp_row() {
-    return static_cast<std::int32_t>(threadIdx.x / 32) * kRows;
-  }
-  __device__ static std::int32_t looked_up_row() {
+  __device__ static bool is_first_thread() { return threadIdx.x == 0; }
+  __device__ static Place find(const PageCursor& at) { return {at.page(at.index), at.row}; }
+  /// Of a tile.
+  __device__ static std::int32_t first_row() {
     return lane() / kRows * kRowsOfAll + warp_row() + lane() % kRows;
   }
-
-  /// A lane's chunk of row 0 of page 0.
-  __device__ static const std::uint8_t* chunk_of(const void* rows,
-                                                 const kernels::AttentionStrides& strides,
-                                                 std::int32_t head) {
-    return static_cast<const std::uint8_t*>(rows) + 2 * head * strides.head + lane() % 8 * 16;
-  }
-  __device__ static Place find(const PageCursor& at) { return {at.page(at.index), at.row}; }
-  /// Chunks of 16 bytes from row 0 of page 0 on, of which there are fewer than 2^32.
-  __device__ std::uint32_t offset_of(const Place& at,
-                                     const kernels::AttentionStrides& strides) const {
-    const auto page = static_cast<std::uint32_t>(at.page);
-    if (page >= static_cast<std::uint32_t>(params.pages.num_pages)) return kNoRow;
-    return page * static_cast<std::uint32_t>(strides.batch / 8) +
-           static_cast<std::uint32_t>(at.row) * static_cast<std::uint32_t>(strides.row / 8);
-  }
-
   __device__ void load_k(const Place& at, std::int32_t head) {
     copy<typename Shared::KBox>(offset_of(at, params.k_strides),
                                 chunk_of(params.k, params.k_strides, head), params.head_dim,
@@ -103,6 +61,28 @@ struct PagedGatherer : PagedQueryLoader<C> {
     copy<typename Shared::VBox>(offset_of(at, params.v_strides),
                                 chunk_of(params.v, params.v_strides, head), params.value_dim,
                                 shared.v_ring, v_at, shared.v);
+  }
+
+ private:
+  __device__ static std::int32_t lane() { return static_cast<std::int32_t>(threadIdx.x % 32); }
+  /// Of a tile, in turn 0.
+  __device__ static std::int32_t warp_row() {
+    return static_cast<std::int32_t>(threadIdx.x / 32) * kRows;
+  }
+
+  /// A lane's chunk of row 0 of page 0.
+  __device__ static const std::uint8_t* chunk_of(const void* rows,
+                                                 const kernels::AttentionStrides& strides,
+                                                 std::int32_t head) {
+    return static_cast<const std::uint8_t*>(rows) + 2 * head * strides.head + lane() % 8 * 16;
+  }
+  /// Chunks of 16 bytes from row 0 of page 0 on, of which there are fewer than 2^32.
+  __device__ std::uint32_t offset_of(const Place& at,
+                                     const kernels::AttentionStrides& strides) const {
+    const auto page = static_cast<std::uint32_t>(at.page);
+    if (page >= static_cast<std::uint32_t>(params.pages.num_pages)) return kNoRow;
+    return page * static_cast<std::uint32_t>(strides.batch / 8) +
+           static_cast<std::uint32_t>(at.row) * static_cast<std::uint32_t>(strides.row / 8);
   }
 
   /// The rows of a warp, those at `offset` of lane i being its i-th. Columns from `columns` on are

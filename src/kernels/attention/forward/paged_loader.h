@@ -8,9 +8,9 @@
 #pragma once
 
 #include "kernels/attention/forward/k6_paged.h"
-#include "kernels/attention/loader.h"
-#include "kernels/attention/schedule.h"
+#include "kernels/attention/rings.h"
 #include "tile/box.h"
+#include "tile/dealt_tiles.h"
 #include "tile/ring.h"
 
 #include <cstdint>
@@ -25,12 +25,12 @@ struct PageCursor {
   std::int32_t index, row;  ///< row of page `index` of the sequence
 
   __device__ PageCursor(const kernels::AttentionPagedParams& params, const DealtTile& tile,
-                        std::int32_t kv_begin, std::int32_t key)
+                        std::int32_t key)
       : pages(params.pages),
         table(pages.block_table),
         limit(params.cu_kv == nullptr ? tile.batch : 0),
         index(0),
-        row(kv_begin + key) {
+        row(tile.unused + key) {
     if (table == nullptr) return;
     table += tile.batch * pages.table_stride;
     limit = (tile.kv_len + pages.page_size - 1) / pages.page_size;
@@ -52,19 +52,42 @@ struct PageCursor {
   }
 };
 
-/// The queries of a tile, and the positions in the rings.
-template <class C>
-struct PagedQueryLoader {
-  using Shared = AttentionShared<C>;
+/// The order of all that is loaded, and the queries. `Own` derives from this and says where its
+/// first key of a tile is (first_row), looks pages up (find), and copies (load_k, load_v).
+template <class C, class Own>
+struct PagedProducer {
   static constexpr int kStages = C::kKvStages;
   static_assert(C::kVariant.keys_first && C::kQStages == 1);
 
   const kernels::AttentionPagedParams& params;
-  Shared& shared;
+  AttentionShared<C>& shared;
   RingPosition<1> q_at;
   RingPosition<kStages> k_at, v_at;
 
-  /// The first thread, behind the first keys: the keys before those were the last that the queries
+  /// Tiles [begin, end), not none, of the keys and values that a tile of queries sees, the last
+  /// first; the queries behind the first keys, as AttentionLoader::load_keys_first has it. Pages
+  /// are looked up a step ahead.
+  __device__ void load(const DealtTile& tile, std::int32_t begin, std::int32_t end) {
+    Own& own = static_cast<Own&>(*this);
+    const std::int32_t head = tile.head / (params.heads / params.kv_heads);
+    PageCursor cursor(params, tile, (end - 1) * C::kKeys + own.first_row());
+    auto at = own.find(cursor);
+    own.load_k(at, head);
+    cursor.retreat();
+    auto next = own.find(cursor);
+    load_queries(tile, own.is_first_thread());
+    for (std::int32_t n = end - 1;; --n) {
+      if (n > begin) own.load_k(next, head);
+      own.load_v(at, head);
+      if (n == begin) return;
+      at = next;
+      cursor.retreat();
+      next = own.find(cursor);
+    }
+  }
+
+ protected:
+  /// By one thread, behind the first keys: the keys before those were the last that the queries
   /// before met.
   __device__ void load_queries(const DealtTile& tile, bool is_first) {
     const std::int32_t shift = params.pages.group_shift;
@@ -73,8 +96,8 @@ struct PagedQueryLoader {
 #pragma unroll
       for (int i = 0; i < C::kConsumers; ++i) {
         const Ring<1> ring(shared.q_ring[i]);
-        ptx::mbarrier_arrive_expect_tx(ring.full(q_at), Shared::kQBytes);
-        Shared::QBox::template load<2>(
+        ptx::mbarrier_arrive_expect_tx(ring.full(q_at), AttentionShared<C>::kQBytes);
+        AttentionShared<C>::QBox::template load<2>(
             shared.q[0][i], params.q_map, tile.head << shift,
             tile.q_begin + ((tile.first_query + i * kernels::kWarpgroupRows) >> shift),
             params.cu_q == nullptr ? tile.batch : 0, ring.full(q_at));
@@ -93,14 +116,14 @@ struct PagedQueryLoader {
 
 /// The thread, or all threads of the warps together. Thread 0 also loads the queries.
 template <class C, bool IsOneThread>
-struct PagedLoader : PagedQueryLoader<C> {
-  using Base = PagedQueryLoader<C>;
+struct PagedLoader : PagedProducer<C, PagedLoader<C, IsOneThread>> {
+  using Base = PagedProducer<C, PagedLoader<C, IsOneThread>>;
   using Base::k_at;
+  using Base::kStages;
   using Base::params;
   using Base::shared;
   using Base::v_at;
-  using typename Base::Shared;
-  static constexpr int kStages = C::kKvStages;
+  using Shared = AttentionShared<C>;
   static constexpr int kParts = IsOneThread ? kernels::thread_parts(C::kKeys) : 1;  ///< of a thread
   static_assert(IsOneThread || C::kKeys <= 32 * kernels::kPageWarps,
                 "a thread has one part, or none");
@@ -110,38 +133,15 @@ struct PagedLoader : PagedQueryLoader<C> {
     std::int32_t page[kParts], row[kParts];
   };
 
-  /// Tiles [begin, end), not none, of the keys and values that a tile of queries sees, the last
-  /// first; the queries behind the first keys, as AttentionLoader::load_keys_first has it. Pages
-  /// are looked up a step ahead.
-  __device__ void load(const DealtTile& tile, std::int32_t kv_begin, std::int32_t begin,
-                       std::int32_t end) {
-    const std::int32_t head = tile.head / (params.heads / params.kv_heads);
-    PageCursor cursor(params, tile, kv_begin,
-                      (end - 1) * C::kKeys + first_part() * params.pages.page_box);
-    Places at = find(cursor);
-    load_k(at, head);
-    cursor.retreat();
-    Places next = find(cursor);
-    this->load_queries(tile, is_first_thread());
-    for (std::int32_t n = end - 1;; --n) {
-      if (n > begin) load_k(next, head);
-      load_v(at, head);
-      if (n == begin) return;
-      at = next;
-      cursor.retreat();
-      next = find(cursor);
-    }
-  }
-
- private:
   __device__ static bool is_first_thread() { return IsOneThread || threadIdx.x == 0; }
-  __device__ std::int32_t first_part() const {
+  __device__ static std::int32_t first_part() {
     if constexpr (IsOneThread) return 0;
     return static_cast<std::int32_t>(threadIdx.x % 32) * kernels::kPageWarps +
            static_cast<std::int32_t>(threadIdx.x / 32);
   }
+  __device__ std::int32_t first_row() const { return first_part() * params.pages.page_box; }
 
-  static __device__ Places find(const PageCursor& at) {
+  __device__ static Places find(const PageCursor& at) {
     Places places;
     std::int32_t i = at.index, of_page = at.row;
 #pragma unroll
@@ -160,6 +160,7 @@ struct PagedLoader : PagedQueryLoader<C> {
     copy<typename Shared::VBox>(at, head, shared.v_ring, v_at, shared.v, params.v_map);
   }
 
+ private:
   /// Copies may land before the first thread has said how many bytes there will be: the stage is
   /// full when it has, and all of them have. A thread without a part does not wait: nothing would
   /// keep it in step with the rounds of the ring, other lanes of its warp neither, and a parity

@@ -48,7 +48,7 @@ __device__ void produce(const AttentionPagedFp8Params& params,
                         tile::Fp8AttentionShared<C>& shared) {
   const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
   if (warp > 0) return tile::transpose_all_values<C>(params, shared, warp - 1);
-  tile::PagedFp8Loader<C> loader{params, shared, {params, {params}}};
+  tile::PagedFp8Loader<C> loader{params, shared, {params}};
   if (params.pages.copies == PageCopies::kRows) {
     loader.template run<tile::GatheredRows>();
   } else {

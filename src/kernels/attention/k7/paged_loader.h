@@ -2,7 +2,7 @@
 // of their pages. Beside it warps transpose values, as without pages.
 #pragma once
 
-#include "kernels/attention/forward/paged_dealing.h"
+#include "kernels/attention/forward/paged_tiles.h"
 #include "kernels/attention/k7/loader.h"
 #include "kernels/attention/k7/paged_copies.h"
 #include "kernels/attention/schedule.h"
@@ -20,7 +20,7 @@ struct PagedFp8Loader {
 
   const kernels::AttentionPagedFp8Params& params;
   Fp8AttentionShared<C>& shared;
-  UsedTiles<C::kTile.queries> tiles;  ///< lane 0's
+  PagedTiles<C::kTile.queries> tiles;  ///< lane 0's
   RingPosition<kDealtTiles> dealt_at;
   RingPosition<C::kQStages> q_at;
   RingPosition<kStages> k_at, v_at;
@@ -44,7 +44,7 @@ struct PagedFp8Loader {
     DealtTile& place = shared.table.tiles[dealt_at.stage];
     if (lane_of_warp() == 0) {
       ring.wait_empty(dealt_at);
-      place = tiles.next();
+      place = tiles.draw();
       if (place.is_last == 0) show_scales(place);
       ptx::mbarrier_arrive(ring.full(dealt_at));
     }

@@ -9,7 +9,7 @@
 //
 // Limit: as K6 over pages; half its bytes are read.
 #include "kernels/attention/forward/k6_worker.h"
-#include "kernels/attention/forward/paged_dealing.h"
+#include "kernels/attention/forward/paged_tiles.h"
 #include "kernels/attention/widened/paged_widener.h"
 #include "tile/entry.h"
 
@@ -27,12 +27,12 @@ struct WidenedConfig {
   static constexpr int kKeys = kVariant.keys;
   static constexpr int kConsumers = kVariant.consumers, kQStages = kVariant.q_stages;
   static constexpr int kKvStages = kVariant.kv_stages;
-  static constexpr bool kHasPages = true;
+  static constexpr bool kGathers = false;  // writers have the fence
   // All registers of an SM are dealt out at the launch, and dealt again by role.
   static constexpr int kProducerRegisters = kConsumers == 3 ? 56 : 72;
   static constexpr int kConsumerRegisters = kConsumers == 3 ? 152 : 216;
 
-  using Loader = tile::PagedWidener<WidenedConfig>;
+  using Shared = tile::WidenedShared<WidenedConfig>;
   using Consumer = tile::WidenedConsumer<WidenedConfig>;
   using Tiles = tile::ChunkTiles<kKeys>;
 
@@ -47,12 +47,12 @@ struct WidenedConfig {
 // The warps that load; thread 0 deals.
 template <class C>
 __device__ void produce(const AttentionPagedFp8Params& params, K6Shared<C>& shared) {
-  typename C::Loader loader(params, shared.rings);
-  tile::UsedTiles<C::kTile.queries> tiles{params, {params}};
+  tile::PagedWidener<C> loader(params, shared.rings);
+  tile::PagedTiles<C::kTile.queries> tiles{params};
   tile::TileDealer dealer{shared.table};
   tile::TileTaker taker{shared.table};
   while (true) {
-    if (threadIdx.x == 0) dealer.deal(tiles.next());
+    if (threadIdx.x == 0) dealer.deal(tiles.draw());
     __syncwarp();
     const DealtTile tile = taker.take();
     taker.release();
@@ -82,21 +82,22 @@ __device__ void attention_k6_widened(const AttentionPagedFp8Params& params) {
   } else {
     ptx::setmaxnreg_inc_sync_aligned<C::kConsumerRegisters>();
     const std::uint32_t index = ptx::uniform(threadIdx.x / 128 - 1);
-    K6Worker<C>{{{params, shared.rings, index}}, dynamic, ptx::shared_address(&shared.zero)}.run(
-        shared);
+    K6Worker<C>{{{params, shared.rings, index}}, ptx::shared_address(&shared.zero)}.run(shared);
   }
 }
 
 }  // namespace
 
-#define TILEWRIGHT_K6_WIDENED(NAME)                                                            \
-  TILEWRIGHT_KERNEL(                                                                           \
-      attention_k6_pages_bf16_e4m3_##NAME, AttentionPagedFp8Params,                            \
-      __launch_bounds__(find_k6_threads(kK6PagedVariants, #NAME), 1),                          \
-      attention_k6_widened<WidenedConfig<tile::Bf16, find_k6_index(kK6PagedVariants, #NAME)>>) \
-  TILEWRIGHT_KERNEL(                                                                           \
-      attention_k6_pages_f16_e4m3_##NAME, AttentionPagedFp8Params,                             \
-      __launch_bounds__(find_k6_threads(kK6PagedVariants, #NAME), 1),                          \
+#define TILEWRIGHT_K6_WIDENED(NAME)                                                              \
+  TILEWRIGHT_KERNEL(                                                                             \
+      attention_k6_pages_bf16_e4m3_##NAME, AttentionPagedFp8Params,                              \
+      __launch_bounds__(kK6PagedVariants[find_k6_index(kK6PagedVariants, #NAME)].tile().threads, \
+                        1),                                                                      \
+      attention_k6_widened<WidenedConfig<tile::Bf16, find_k6_index(kK6PagedVariants, #NAME)>>)   \
+  TILEWRIGHT_KERNEL(                                                                             \
+      attention_k6_pages_f16_e4m3_##NAME, AttentionPagedFp8Params,                               \
+      __launch_bounds__(kK6PagedVariants[find_k6_index(kK6PagedVariants, #NAME)].tile().threads, \
+                        1),                                                                      \
       attention_k6_widened<WidenedConfig<tile::Fp16, find_k6_index(kK6PagedVariants, #NAME)>>)
 
 TILEWRIGHT_K6_WIDENED(d64)

@@ -14,7 +14,6 @@
 #include "kernels/attention/forward/paged_consumer.h"
 #include "kernels/attention/forward/paged_loader.h"
 #include "kernels/attention/k7/paged_operands.h"
-#include "kernels/attention/schedule.h"
 #include "tile/box.h"
 #include "tile/ring.h"
 #include "tile/unpack_e4m3.h"
@@ -36,8 +35,8 @@ __device__ inline float scale_of(const kernels::Fp8Scales& scales, std::int32_t 
 
 /// All threads of kernels::kPageWarps warps together. Thread 0 also loads the queries.
 template <class C>
-struct PagedWidener : PagedQueryLoader<C> {
-  using Base = PagedQueryLoader<C>;
+struct PagedWidener : PagedProducer<C, PagedWidener<C>> {
+  using Base = PagedProducer<C, PagedWidener<C>>;
   using Base::k_at;
   using Base::v_at;
   using Shared = WidenedShared<C>;
@@ -58,13 +57,14 @@ struct PagedWidener : PagedQueryLoader<C> {
     std::uint32_t k, v;
   };
 
-  /// As PagedLoader::load.
+  /// As PagedProducer::load.
   __device__ void load(const DealtTile& tile, std::int32_t begin, std::int32_t end) {
     const std::int32_t head = tile.head / (params.heads / params.kv_heads);
     const float k_scale = threadIdx.x == 0 ? scale_of(params.k_scales, tile.batch, head) : 0.0f;
-    const std::int32_t kv_begin = params.cu_kv == nullptr ? 0 : params.cu_kv[tile.batch];
+    DealtTile of_keys = tile;
+    of_keys.unused = params.cu_kv == nullptr ? 0 : params.cu_kv[tile.batch];
     std::int32_t key = (end - 1) * C::kKeys + warp_row() + lane();
-    PageCursor cursor(params, tile, kv_begin, key);
+    PageCursor cursor(params, of_keys, key);
     Places at = find(cursor, key, tile.kv_len);
     load_k(at, head, k_scale);
     cursor.retreat();
@@ -202,8 +202,8 @@ struct WidenedConsumer : PagedConsumer<C> {
   /// There are zeros already.
   __device__ void clear_values_behind(std::int32_t, std::int32_t) const {}
 
-  __device__ void store_heads(const Results& o, const OnlineSoftmax& softmax,
-                              const DealtTile& tile) const {
+  __device__ void finish(const Results& o, const OnlineSoftmax& softmax,
+                         const DealtTile& tile) const {
     const kernels::AttentionPagedFp8Params& all = fp8_params();
     const float scale = tile.kv_len == 0 ? 0.0f
                                          : scale_of(all.v_scales, tile.batch,
@@ -211,7 +211,7 @@ struct WidenedConsumer : PagedConsumer<C> {
     Results scaled;
 #pragma unroll
     for (int i = 0; i < C::kValueDim / 2; ++i) scaled[i] = o[i] * scale;
-    Base::store_heads(scaled, softmax, tile);
+    Base::finish(scaled, softmax, tile);
   }
 };
 
