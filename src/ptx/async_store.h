@@ -7,8 +7,8 @@
 namespace tilewright::ptx {
 
 /// Writes to the shared memory of any CTA of the cluster, and announces the bytes to a barrier
-/// there (mapa_shared_cluster) when they are visible. Asynchronous; whoever waits for the barrier sees
-/// them, and nobody has to meet. In clusters of two CTAs or more.
+/// there (mapa_shared_cluster) when they are visible. Asynchronous; whoever waits for the barrier
+/// sees them, and nobody has to meet. In clusters of two CTAs or more.
 __device__ inline void st_async_shared_cluster_f32(std::uint32_t address, float x,
                                                    std::uint32_t barrier) {
   asm volatile(

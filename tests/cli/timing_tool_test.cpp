@@ -4,6 +4,8 @@
 #include "bench/timing/timing.h"
 #include "tests/cli/run_tool.h"
 
+#include <fstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -175,13 +177,18 @@ TEST(TimingPointsTest, TakesExpertsWithTheOneBeside) {
   other["problem"]["tokens"] = 4;
   TimingChoice choice;
   choice.rows = {2};
-  const std::vector<TimingPoint> points = timing_points(
-      {{"kind", "moe"}, {"tool", "tilewright bench moe 0.1.0"}, {"samples", {row, other}}}, choice);
+  const json log = {
+      {"kind", "moe"}, {"tool", "tilewright bench moe 0.1.0"}, {"samples", {row, other}}};
+  const std::vector<TimingPoint> points = timing_points(log, choice);
   ASSERT_EQ(points.size(), 1U);
   EXPECT_TRUE(points[0].has_single);
   EXPECT_EQ(points[0].clock_mhz, 1831);
-  // The launch of all of it is cooperative.
-  const json result = run_timing(points, choice)["points"][0];
+  // The launch of all of it is cooperative. By the tool: it sets variables of the process.
+  const std::string file = testing::TempDir() + "experts_with_the_one_beside.json";
+  std::ofstream(file) << log;
+  const Outcome outcome = run_tool("bench timing " + file + " --rows 2 --json");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json result = json::parse(outcome.out)["points"][0];
   ASSERT_FALSE(result.contains("problem")) << result;
   EXPECT_EQ(result["shape"], "16/2/512/256 mxfp4 and FP8 m2");
   EXPECT_EQ(result["launches"], 1);

@@ -249,7 +249,7 @@ TEST_F(AttentionPaddingTest, RefusesWhatItCannotPad) {
   };
   EXPECT_THAT(text(h200(), at(100)), HasSubstr("head_dim = 100; expected a multiple of 8"));
   EXPECT_THAT(text(h200(), at(264)),
-              AllOf(HasSubstr("k5, k7, k8: exists for head_dim 64, 128, 256"),
+              AllOf(HasSubstr("k5, k7, k7_pages, k8: exists for head_dim 64, 128, 256"),
                     HasSubstr("k6, k6_pages: exists for head_dim 64, 96, 128, 192, 256")));
   EXPECT_THAT(text(b200(), at(520)), HasSubstr("sm100_c: exists for head_dim 64, 128, 256, 512"));
   EXPECT_THAT(text(h200(), at(96, "k4_2")), HasSubstr("exists for head_dim 64, 128, 256"));

@@ -2,21 +2,14 @@
 #pragma once
 
 #include "kernels/attention/k7/fp8_operands.h"
-#include "kernels/attention/support.h"
 #include "kernels/attention_sm100/attention_sm100.h"
 
 namespace tilewright::kernels {
 
 /// Entries attention_sm100_stage_h_e4m3_d{64,128,256}: AttentionFp8Params with maps, grid and rows
 /// as attention_sm100.h says, but q, k and v in bytes and in boxes of stage_h_span() bytes. Values
-/// are in rows. q_scales, k_scales, v_scales and v_reference as for K7,
-/// per block or not; flush_tiles is not read: sums are f32.
-inline constexpr AttentionSupport kStageHSupport = {.max_head_dim = 256,
-                                                    .has_lse = true,
-                                                    .has_window = true,
-                                                    .has_packed_sequences = true,
-                                                    .has_softcap = true,
-                                                    .has_sink = true};
+/// are in rows. q_scales, k_scales, v_scales and v_reference as for K7, per block or not;
+/// flush_tiles is not read: sums are f32. head_dim up to 256, every feature of AttentionParams.
 
 constexpr int stage_h_span(int head_dim) {
   return head_dim < 128 ? head_dim : 128;

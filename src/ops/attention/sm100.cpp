@@ -92,9 +92,10 @@ std::vector<AttentionKernel> make_sm100_attention_kernels() {
             [](int) { return 2; }, {{256, "d256"}, {512, "d512"}}),
   };
   all.back().box_keys = kStageFBoxKeys;
-  all.push_back(stage('h', "e4m3: two tiles in flight, values as they come", kStageHSupport,
-                      stage_h_tile, [](int) { return 1; },
-                      {{64, "d64"}, {128, "d128"}, {256, "d256"}}));
+  AttentionSupport as_f = kStageFSupport;
+  as_f.max_head_dim = 256;
+  all.push_back(stage('h', "e4m3: two tiles in flight, values as they come", as_f, stage_h_tile,
+                      [](int) { return 1; }, {{64, "d64"}, {128, "d128"}, {256, "d256"}}));
   all.back().features |= kE4m3Operands;
   all.back().features &= ~std::uint32_t{kOwnValueDim};
   all.back().is_e4m3_only = true;

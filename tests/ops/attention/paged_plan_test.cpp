@@ -235,14 +235,14 @@ TEST_F(AttentionPagedPlan, SaysWhatNoKernelDoes) {
       "Caches of e4m3 are read on Hopper (sim:h200), with scales of tensors or heads and values in "
       "rows: take those, or decode attention, which reads them for up to 16 queries.";
   const AttentionProblem e4m3 = changed(kPaged, [](auto& p) { p.dtype = DType::kF8_E4M3; });
-  const AttentionProblem wide = changed(kPaged, [](auto& p) { p.kv_dtype = DType::kF8_E4M3; });
+  const AttentionProblem widened = changed(kPaged, [](auto& p) { p.kv_dtype = DType::kF8_E4M3; });
   expect_refused(b200(), e4m3, "does not support keys in pages", take);
-  expect_refused(b200(), wide, "does not support keys of e4m3 with queries of 16 bits", take);
+  expect_refused(b200(), widened, "does not support keys of e4m3 with queries of 16 bits", take);
   const auto in_blocks = [](auto& p) { p.fp8.scales = ScaleSharing::kBlock; };
   expect_refused(h200(), changed(e4m3, in_blocks),
                  "has no form for head_dim 128, values in rows and these scales", take);
-  expect_refused(h200(), changed(wide, in_blocks), "has scales of tensors and heads, not of blocks",
-                 take);
+  expect_refused(h200(), changed(widened, in_blocks),
+                 "has scales of tensors and heads, not of blocks", take);
   const auto in_columns = [](auto& p) { p.fp8.v_layout = Fp8ValueLayout::kColumns; };
   expect_refused(h200(), changed(e4m3, in_columns), "reads values in rows", take);
   // Rows that are copied one by one are found by 32 bits, which count 16 bytes.
@@ -252,7 +252,7 @@ TEST_F(AttentionPagedPlan, SaysWhatNoKernelDoes) {
   expect_refused(h200(),
                  changed(changed(short_pages, far_apart), [](auto& p) { p.max_pages = 300; }),
                  "finds rows one by one in 64 GiB of k or v alone", take);
-  expect_refused(h200(), changed(wide, far_apart),
+  expect_refused(h200(), changed(widened, far_apart),
                  "finds rows one by one in 64 GiB of k or v alone", take);
 }
 TEST_F(AttentionPagedPlan, SaysWhatBecomesOfCachesOfE4m3) {

@@ -71,6 +71,11 @@ __device__ void attention_k7(const AttentionFp8Params& params) {
   TILEWRIGHT_KERNEL(attention_k7_##NAME, AttentionFp8Params,                                    \
                     __launch_bounds__(kK7Variants.all[find_k7_index(#NAME)].tile().threads, 1), \
                     attention_k7<tile::Fp8AttentionConfig<kK7Variants.all[find_k7_index(#NAME)]>>)
+#define TILEWRIGHT_K7_SUMS(NAME) TILEWRIGHT_K7(NAME) TILEWRIGHT_K7(NAME##_two_level)
+#define TILEWRIGHT_K7_LONG(NAME)  \
+  TILEWRIGHT_K7_SUMS(NAME)        \
+  TILEWRIGHT_K7_SUMS(NAME##_rows) \
+  TILEWRIGHT_K7(NAME##_block) TILEWRIGHT_K7(NAME##_rows_block)
 
 TILEWRIGHT_K7_LONG(d64)
 TILEWRIGHT_K7_LONG(d128)

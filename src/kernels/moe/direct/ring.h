@@ -7,7 +7,7 @@
 #include "ptx/cache_policy.h"
 #include "ptx/fence.h"
 #include "ptx/mbarrier.h"
-#include "ptx/mbarrier_test.h"
+#include "ptx/mbarrier_count.h"
 #include "tile/deep_position.h"
 
 namespace tilewright::kernels {

@@ -4,7 +4,7 @@
 #include "kernels/sparse_attention/latent/pieces.h"
 #include "kernels/sparse_attention/latent/shared.h"
 #include "ptx/cp_async.h"
-#include "ptx/cp_async_l2.h"
+#include "ptx/prefetch.h"
 
 #include <cstdint>
 

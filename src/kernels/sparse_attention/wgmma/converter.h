@@ -1,5 +1,4 @@
-// Loads the rows that a query's lists name, and writes them as tiles of bf16: a warpgroup's role in
-// the sparse attention kernel.
+// A warpgroup's role: loads the rows that a query's lists name, and writes them as tiles of bf16.
 #pragma once
 
 #include "kernels/sparse_attention/fp8_share.h"

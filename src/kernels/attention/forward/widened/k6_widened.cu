@@ -9,8 +9,8 @@
 //
 // Limit: as K6 over pages; half its bytes are read.
 #include "kernels/attention/forward/k6_worker.h"
-#include "kernels/attention/forward/paged_tiles.h"
-#include "kernels/attention/widened/paged_widener.h"
+#include "kernels/attention/forward/widened/paged_widener.h"
+#include "kernels/attention/forward/widened/used_tiles.h"
 #include "tile/entry.h"
 
 namespace tilewright::kernels {
@@ -48,11 +48,11 @@ struct WidenedConfig {
 template <class C>
 __device__ void produce(const AttentionPagedFp8Params& params, K6Shared<C>& shared) {
   tile::PagedWidener<C> loader(params, shared.rings);
-  tile::PagedTiles<C::kTile.queries> tiles{params};
+  tile::UsedTiles<C::kTile.queries> tiles{params, {params}};
   tile::TileDealer dealer{shared.table};
   tile::TileTaker taker{shared.table};
   while (true) {
-    if (threadIdx.x == 0) dealer.deal(tiles.draw());
+    if (threadIdx.x == 0) dealer.deal(tiles.next());
     __syncwarp();
     const DealtTile tile = taker.take();
     taker.release();
