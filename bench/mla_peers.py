@@ -18,7 +18,6 @@ at random: --rows of them, all their heads.
 import importlib
 import inspect
 import random
-import statistics
 import sys
 
 import peer_run
@@ -197,33 +196,11 @@ def modules(args):
 
 def run_shape(torch, args, found, shape, log):
     problem = Problem(torch, *shape)
-    calls, errors = {}, {}
-    for name, module in found.items():
-        try:
-            call = problem.call(module)
-            errors[name] = problem.error(call(), args.rows)
-            calls[name] = call
-        except Exception as error:  # a peer that refuses a shape is a line
-            if name == "tilewright":
-                raise
-            print(f"{shape}: without {name}: {type(error).__name__}: {str(error)[:200]}", flush=True)
-    before = peer_run.clocks()
-    times = peer_run.measure(torch, calls, args.samples)
-    after = peer_run.clocks()
-    flops, num_bytes = problem.counts()
-    peers = [statistics.median(times[name]) for name in times if name != "tilewright"]
-    for name, samples in times.items():
-        us = statistics.median(samples)
-        line = {"source": name, "problem": problem.described(), "samples_us": samples, "flops": flops,
-                "bytes": num_bytes, "error": {"relative_rms": errors[name], "ok": errors[name] < LIMIT},
-                "clocks_before": before, "clocks_after": after}
-        if name == "tilewright" and peers:
-            line["ratio"] = min(peers) / us
-        log["samples"].append(line)
-        beside = f"  ratio {line['ratio']:5.3f}" if "ratio" in line else ""
-        wrong = "" if line["error"]["ok"] else f"  WRONG, {errors[name]:.1e}"
-        print(f"{' '.join(map(str, shape)):34} {name[-30:]:30} {us:9.1f} us {flops / us * 1e-6:5.0f} TFLOP/s "
-              f"{num_bytes / us * 1e-6:5.2f} TB/s{beside}{wrong}", flush=True)
+    made = {name: lambda module=module: problem.call(module)() for name, module in found.items()}
+    works, errors = peer_run.results_of(made, shape, lambda got: problem.error(got, args.rows))
+    calls = {name: problem.call(found[name]) for name in works}
+    title = f"{' '.join(map(str, shape)):34}"
+    peer_run.time_beside(torch, log, calls, errors, LIMIT, problem, args.samples, title)
 
 
 def main():

@@ -139,6 +139,41 @@ def measure(torch, calls, samples):
     return times
 
 
+def results_of(calls, shape, check):
+    """name -> function and name -> error, of those that work at a shape. `check` compares a result."""
+    works, errors = {}, {}
+    for name, call in calls.items():
+        try:
+            errors[name] = check(call())
+            works[name] = call
+        except Exception as error:  # a peer that refuses a shape is a line
+            if name == "tilewright":
+                raise
+            print(f"{shape}: without {name}: {type(error).__name__}: {str(error)[:200]}", flush=True)
+    return works, errors
+
+
+def time_beside(torch, log, calls, errors, limit, problem, samples, title):
+    """Lines of the log, each with ours by the fastest peer, and what is printed of them."""
+    before = clocks()
+    times = measure(torch, calls, samples)
+    after = clocks()
+    flops, num_bytes = problem.counts()
+    peers = [statistics.median(times[name]) for name in times if name != "tilewright"]
+    for name, of_name in times.items():
+        us = statistics.median(of_name)
+        line = {"source": name, "problem": problem.described(), "samples_us": of_name, "flops": flops,
+                "bytes": num_bytes, "error": {"relative_rms": errors[name], "ok": errors[name] < limit},
+                "clocks_before": before, "clocks_after": after}
+        if name == "tilewright" and peers:
+            line["ratio"] = min(peers) / us
+        log["samples"].append(line)
+        beside = f"  ratio {line['ratio']:5.3f}" if "ratio" in line else ""
+        wrong = "" if line["error"]["ok"] else f"  WRONG, {errors[name]:.1e}"
+        print(f"{title} {name[-30:]:30} {us:9.1f} us {flops / us * 1e-6:5.0f} TFLOP/s "
+              f"{num_bytes / us * 1e-6:5.2f} TB/s{beside}{wrong}", flush=True)
+
+
 def clocks():
     """Of the GPU now; None where nvidia-smi does not say."""
     query = "clocks.sm,clocks.mem,power.draw,temperature.gpu"

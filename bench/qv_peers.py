@@ -15,7 +15,6 @@ Each result is compared with float64 on queries drawn at random: --rows of them,
 
 import importlib
 import random
-import statistics
 import sys
 
 import peer_run
@@ -100,32 +99,10 @@ def calls_of(args, problem):
 
 def run_shape(torch, args, shape, log):
     problem = Problem(torch, *shape)
-    calls, errors = {}, {}
-    for name, call in calls_of(args, problem).items():
-        try:
-            errors[name] = problem.error(call(), args.rows)
-            calls[name] = call
-        except Exception as error:  # a peer that refuses a shape is a line
-            if name == "tilewright":
-                raise
-            print(f"{shape}: without {name}: {type(error).__name__}: {str(error)[:200]}", flush=True)
-    before = peer_run.clocks()
-    times = peer_run.measure(torch, calls, args.samples)
-    after = peer_run.clocks()
-    flops, num_bytes = problem.counts()
-    peers = [statistics.median(times[name]) for name in times if name != "tilewright"]
-    for name, samples in times.items():
-        us = statistics.median(samples)
-        line = {"source": name, "problem": problem.described(), "samples_us": samples, "flops": flops,
-                "bytes": num_bytes, "error": {"relative_rms": errors[name], "ok": errors[name] < LIMIT},
-                "clocks_before": before, "clocks_after": after}
-        if name == "tilewright" and peers:
-            line["ratio"] = min(peers) / us
-        log["samples"].append(line)
-        beside = f"  ratio {line['ratio']:5.3f}" if "ratio" in line else ""
-        wrong = "" if line["error"]["ok"] else f"  WRONG, {errors[name]:.1e}"
-        print(f"{' '.join(map(str, shape)):20} {name:26} {us:9.1f} us {flops / us * 1e-6:5.0f} TFLOP/s "
-              f"{num_bytes / us * 1e-6:5.2f} TB/s{beside}{wrong}", flush=True)
+    calls, errors = peer_run.results_of(
+        calls_of(args, problem), shape, lambda got: problem.error(got, args.rows))
+    title = f"{' '.join(map(str, shape)):20}"
+    peer_run.time_beside(torch, log, calls, errors, LIMIT, problem, args.samples, title)
 
 
 def main():

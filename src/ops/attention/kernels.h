@@ -127,6 +127,10 @@ std::int32_t attention_page_box(const AttentionKernel& kernel, const AttentionPr
 
 kernels::PageCopies attention_page_copies(const AttentionKernel& kernel,
                                           const AttentionProblem& problem);
+/// Of caches of e4m3: one warp copies the parts of a tile or gathers its rows, or warps widen them.
+/// Why the kernel does not find them; empty if it does.
+std::string attention_cache_obstacle(const AttentionKernel& kernel,
+                                     const AttentionProblem& problem);
 
 /// The entries of a kernel for that type and head dimension, in the order of their launches.
 std::vector<std::string> attention_entries(const AttentionKernel& kernel,

@@ -1,0 +1,59 @@
+// Keys in pages: in which parts a tile of them is copied, and by whom.
+#include "kernels/attention/k7/k7_paged.h"
+#include "ops/attention/kernels.h"
+#include "ops/attention/padding.h"
+#include "ops/attention/problem.h"
+#include "ops/attention/sm100.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace tilewright::ops {
+
+namespace {
+
+// Rows that are copied one by one are found by 32 bits, which count 16 bytes.
+bool finds_rows(const AttentionProblem& p) {
+  const auto number = [](std::int64_t x) { return static_cast<double>(x); };
+  const double bytes = attention_kv_dtype(p) == DType::kF8_E4M3 ? 1 : 2;
+  const auto [batch, rows] = attention_kv_shape(p);
+  return std::ranges::all_of(std::array{&p.k_strides, &p.v_strides}, [&](const Strides* s) {
+    return bytes * (number(batch) * number(s->batch) + number(rows) * number(s->row)) < 0x1p36;
+  });
+}
+
+}  // namespace
+
+std::int32_t attention_page_box(const AttentionKernel& kernel, const AttentionProblem& p) {
+  const std::int64_t keys = find_attention_tile(kernel, p).keys;
+  return static_cast<std::int32_t>(std::gcd(p.page_size, keys));
+}
+
+kernels::PageCopies attention_page_copies(const AttentionKernel& kernel,
+                                          const AttentionProblem& p) {
+  if (kernel.capability == 100) return sm100_page_copies(kernel, p);
+  const std::int32_t keys = find_attention_tile(kernel, p).keys;
+  const std::int32_t box = p.page_size > 0 ? attention_page_box(kernel, p) : keys;
+  if (attention_widens(p)) return kernels::PageCopies::kWarps;
+  if (!kernel.computes_in_e4m3() && keys / box <= kernels::thread_parts(keys))
+    return kernels::PageCopies::kThread;
+  // A part of 64 columns is one copy, and worth it from half as many keys on.
+  const int fewest = kernels::kFewestBoxKeys / (attention_width(kernel, p) == 64 ? 2 : 1);
+  const bool has_rows = box < fewest && finds_rows(p);
+  return has_rows ? kernels::PageCopies::kRows : kernels::PageCopies::kWarps;
+}
+
+std::string attention_cache_obstacle(const AttentionKernel& kernel, const AttentionProblem& p) {
+  if (!kernel.has_pages || attention_kv_dtype(p) != DType::kF8_E4M3) return {};
+  if (p.fp8.scales == ScaleSharing::kBlock) return "has scales of tensors and heads, not of blocks";
+  const bool copies_parts =
+      !attention_widens(p) && attention_page_copies(kernel, p) != kernels::PageCopies::kRows;
+  const bool is_found =
+      copies_parts ? p.page_size == 0 || find_attention_tile(kernel, p).keys <=
+                                             kernels::kMostPageParts * attention_page_box(kernel, p)
+                   : finds_rows(p);
+  return is_found ? "" : "finds rows one by one in 64 GiB of k or v alone";
+}
+
+}  // namespace tilewright::ops
