@@ -4,6 +4,7 @@
 #include "tilewright/peer_reduce.h"
 
 #include "device/internal.h"
+#include "ops/exchange/peers.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/ceil_div.h"
 #include "ops/operator/operator.h"
@@ -16,7 +17,7 @@ namespace {
 
 constexpr const char* kPeerReduce = "peer-reduce";
 constexpr ops::ArgumentChecks kPeerReduceChecks(kPeerReduce);
-constexpr int kWordBytes = 16;
+constexpr int kWordBytes = ops::kPeerWordBytes;
 
 static_assert(PeerReduceProblem::kMostRanks == kernels::kPeerRanks);
 static_assert(PeerReduceProblem::kMostBytes == kWordBytes * kernels::kPeerWords);
@@ -81,11 +82,7 @@ PeerReducePlan plan_peer_reduce(const Device& device, const PeerReduceProblem& p
 
 Buffer PeerReduce::memory(const Device& device, int ranks) {
   check_problem({.ranks = ranks});
-  constexpr std::int64_t kPage = 2 << 20;  // smaller allocations share one with others
-  Buffer buffer(device,
-                static_cast<std::size_t>(ops::ceil_div(kernels::peer_bytes(ranks), kPage) * kPage));
-  buffer.fill(std::byte{0xff});  // kernels::kPeerEmpty
-  return buffer;
+  return ops::peer_memory(device, kernels::peer_bytes(ranks));
 }
 
 void PeerReduce::run(const PeerReduceArguments& a) const {
@@ -94,27 +91,10 @@ void PeerReduce::run(const PeerReduceArguments& a) const {
   kPeerReduceChecks.range("rank", a.rank, 0, p.ranks - a.num_parts);
   if (p.count == 0) return;
   kernels::PeerReduceParams params = {};
-  for (int i = 0; i < a.num_parts; ++i) {
-    const PeerReducePart& part = a.parts.at(static_cast<std::size_t>(i));
-    kPeerReduceChecks.address("in", part.in, kWordBytes);
-    kPeerReduceChecks.address("out", part.out, kWordBytes);
-    params.parts[i] = {part.in, part.out};
-  }
-  for (int r = 0; r < p.ranks; ++r) {
-    params.memory[r] = a.memory.at(static_cast<std::size_t>(r));
-    kPeerReduceChecks.address("memory", params.memory[r], kWordBytes);
-  }
-  params.given_up = a.given_up;
-  params.first_rank = a.rank;
-  params.ranks = p.ranks;
+  ops::bind_peers(kPeerReduceChecks, a, p.ranks, params);
   params.words = static_cast<std::int32_t>(message_bytes(p) / kWordBytes);
   params.is_bf16 = p.dtype == DType::kBF16;
-  const Launch& launch = plan().launches[0];
-  device::LaunchConfig config =
-      a.num_parts == 1 ? ops::dependent_launch(launch) : ops::plain_launch(launch);
-  config.grid.y = static_cast<std::uint32_t>(a.num_parts);
-  config.is_cooperative = a.num_parts > 1;  // they wait for each other
-  state_->entries[0].launch(config, params, state_->stream(a.stream));
+  ops::launch_parts(*state_, a.num_parts, params, a.stream);
 }
 
 }  // namespace tilewright

@@ -4,6 +4,7 @@
 #include "tilewright/peer_reduce.h"
 
 #include "device/internal.h"
+#include "ops/exchange/peers.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/ceil_div.h"
 #include "ops/operator/operator.h"
@@ -25,7 +26,7 @@ namespace {
 
 constexpr const char* kPeerRows = "peer-rows";
 constexpr ops::ArgumentChecks kPeerRowsChecks(kPeerRows);
-constexpr int kRowsWord = 16;  // bytes
+constexpr int kRowsWord = ops::kPeerWordBytes;
 
 static_assert(PeerRowsProblem::kMostRanks == kernels::kPeerRanks);
 static_assert(PeerRowsProblem::kMostBytes == kernels::kPeerRowsMostBytes);
@@ -110,11 +111,7 @@ Buffer PeerRows::memory(const Device& device, int ranks, std::int64_t most_bytes
   ops::ProblemChecks checks(kPeerRows);
   check_memory(checks, ranks, most_bytes);
   checks.finish();
-  constexpr std::int64_t kPage = 2 << 20;  // smaller allocations share one with others
-  const std::int64_t bytes = kernels::peer_rows_bytes(ranks, room_words(most_bytes));
-  Buffer buffer(device, static_cast<std::size_t>(ops::ceil_div(bytes, kPage) * kPage));
-  buffer.fill(std::byte{0xff});  // kernels::kPeerEmpty
-  return buffer;
+  return ops::peer_memory(device, kernels::peer_rows_bytes(ranks, room_words(most_bytes)));
 }
 
 void PeerRows::run(const PeerRowsArguments& a) const {
@@ -124,30 +121,15 @@ void PeerRows::run(const PeerRowsArguments& a) const {
   kPeerRowsChecks.range("rank", a.rank, 0, ranks - a.num_parts);
   if (plan().launches.empty()) return;
   kernels::PeerRowsParams params = {};
-  for (int i = 0; i < a.num_parts; ++i) {
-    const PeerReducePart& part = a.parts.at(static_cast<std::size_t>(i));
-    kPeerRowsChecks.address("in", part.in, kRowsWord);
-    kPeerRowsChecks.address("out", part.out, kRowsWord);
-    params.parts[i] = {part.in, part.out};
-  }
+  ops::bind_peers(kPeerRowsChecks, a, ranks, params);
   for (int r = 0; r < ranks; ++r) {
-    const auto idx = static_cast<std::size_t>(r);
-    params.memory[r] = a.memory.at(idx);
-    kPeerRowsChecks.address("memory", params.memory[r], kRowsWord);
-    params.words[r] = static_cast<std::int32_t>(bytes_of(p, p.counts[idx]) / kRowsWord);
+    const std::int64_t count = p.counts[static_cast<std::size_t>(r)];
+    params.words[r] = static_cast<std::int32_t>(bytes_of(p, count) / kRowsWord);
   }
-  params.given_up = a.given_up;
-  params.first_rank = a.rank;
-  params.ranks = ranks;
   params.room = static_cast<std::int32_t>(room_words(p.most_bytes));
   params.is_scatter = p.kind == PeerRowsKind::kScatter;
   params.is_bf16 = p.dtype == DType::kBF16;
-  const Launch& launch = plan().launches[0];
-  device::LaunchConfig config =
-      a.num_parts == 1 ? ops::dependent_launch(launch) : ops::plain_launch(launch);
-  config.grid.y = static_cast<std::uint32_t>(a.num_parts);
-  config.is_cooperative = a.num_parts > 1;  // they wait for each other
-  state_->entries[0].launch(config, params, state_->stream(a.stream));
+  ops::launch_parts(*state_, a.num_parts, params, a.stream);
 }
 
 }  // namespace tilewright
