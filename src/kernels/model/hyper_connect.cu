@@ -62,6 +62,7 @@ struct Shared {
   float squares[kTokens][kQuarters];  // of y
   float squares_of_ctas[kCtas][kTokens];
   std::uint64_t has_fn, has_sums, has_squares[kTokens], has_weights, has_logits;
+  std::uint64_t is_read;  // the mix of before, by all CTAs
 };
 
 // The token of a warp, its columns, and its halves of the sums.
@@ -112,11 +113,12 @@ __device__ void load_fn(const HyperMergeParams& p, const Columns& columns, float
 // By one thread: what is to come is known from the start.
 __device__ void init_barriers(const HyperConnectParams& params, const RouterPart& router, int cta,
                               Shared& shared) {
-  const auto init = [](const std::uint64_t& barrier) {
-    ptx::mbarrier_init(ptx::shared_address(&barrier), 1);
+  const auto init = [](const std::uint64_t& barrier, std::uint32_t arrivals = 1) {
+    ptx::mbarrier_init(ptx::shared_address(&barrier), arrivals);
   };
   init(shared.has_fn), init(shared.has_sums), init(shared.has_weights), init(shared.has_logits);
   for (const std::uint64_t& barrier : shared.has_squares) init(barrier);
+  init(shared.is_read, kCtas);
   ptx::fence_mbarrier_init_release_cluster();
   const auto tokens = static_cast<std::uint32_t>(params.merge.tokens);
   ptx::mbarrier_arrive_expect_tx(ptx::shared_address(&shared.has_sums),
@@ -421,10 +423,13 @@ __device__ void do_mix(const HyperConnectParams& params, const RouterPart& route
   const MixTerms terms(p, lane);
   __syncthreads();
   push_sums(shared, p.tokens, cta);
+  if (lane < p.tokens) ptx::mbarrier_arrive_remote(at_cta(&shared.is_read, lane));
   if (router.is_there()) router.copy(ptx::shared_address(&shared.has_weights), lane);
   ptx::mbarrier_wait_parity(ptx::shared_address(&shared.has_sums), 0);
-  // The mix of before, which may be the same memory, has been read by all.
   if (cta < p.tokens) {
+    // The mix of before may be the same memory. That sums of all CTAs are here says nothing of what
+    // their threads have read: an asynchronous store is not ordered behind its thread's loads.
+    ptx::mbarrier_wait_parity_cluster(ptx::shared_address(&shared.is_read), 0);
     const TokenSums sums(shared.sums_of_ctas, cta, lane);
     store_mix(p, cta, terms.logit(p, sums.sum, sums.squares), lane);
   }
