@@ -78,7 +78,7 @@ def paged(seed=0):
     q, k, v = bf16(25, 4, 64, seed=seed), bf16(6, 8, 2, 64, seed=1), bf16(6, 8, 2, 64, seed=2)
     table = i32([[5, 0, 3], [1, 4, 2]])
     lengths, cu_q = i32([24, 17]), i32([0, 1, 25])
-    inputs = (q, k, v, table, None, lengths, cu_q, None, None, 24, 0, *AUTO)
+    inputs = (q, k, v, table, None, lengths, cu_q, None, None, None, None, None, 24, 0, *AUTO)
     return lambda: (op("attention_paged")(*inputs, True),
                     tt.attention_paged(q, k, v, page_table=table, kv_lengths=lengths, cu_q=cu_q, max_q=24,
                                        return_lse=True))

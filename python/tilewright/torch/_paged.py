@@ -117,7 +117,7 @@ def reasons_against(
     found: tuple[Reason, ...] | None = table.get(key)
     if found is None:
         on = "h200" if device.type == "meta" else device_of(device)
-        problem = {"heads": heads, "kv_heads": kv_heads, "head_dim": head_dim, "scale": 1.0}
+        problem: dict[str, Any] = {"heads": heads, "kv_heads": kv_heads, "head_dim": head_dim, "scale": 1.0}
         problem |= {"value_dim": value_dim or 0}
         problem |= {} if kv_dtype is None else {"kv_dtype": DTYPES[kv_dtype]}
         problem |= {"page_size": 16, "num_pages": 1, "max_pages": 1, "has_kv_lengths": True}
