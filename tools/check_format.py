@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks what every file of the tree must keep: size, line length, ASCII, no stray blanks, no paths of a machine,
-and the formatting of .clang-format where clang-format 14 is installed. Exit status 1 if something is off.
+links of Markdown that lead somewhere, and the formatting of .clang-format where clang-format 14 is installed. Exit
+status 1 if something is off.
 
 --fix rewrites what clang-format would change, and breaks paragraphs of Markdown anew that are wider than 100
 columns (tools/markdown_width.py).
@@ -13,6 +14,7 @@ import shutil
 import subprocess
 import sys
 
+import markdown_links
 import markdown_width
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -84,7 +86,7 @@ def main():
                 for number, text in check_lines(f)]
     findings += [f"{f.relative_to(ROOT)}:{number}: {text}" for f in files for number, text in check_size(f)]
     findings += [f"{f.relative_to(ROOT)}:{number}: {text}" for f in files if f.suffix == ".md"
-                 for number, text in markdown_width.findings(f.read_text())]
+                 for number, text in (*markdown_width.findings(f.read_text()), *markdown_links.findings(f))]
     code = [f for f in files if f.suffix in CODE]
     tool = clang_format()
     if tool:
