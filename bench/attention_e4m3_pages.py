@@ -129,9 +129,11 @@ class Peer:
 def forms_of(torch, package, peer, batch):
     found = []
     for page_size in PAGE_SIZES:
-        makers = [lambda: Form(package, batch, "e4m3", "e4m3", "e4m3", page_size),
-                  lambda: Form(package, batch, "bf16 queries", "bf16", "e4m3", page_size),
-                  lambda: Form(package, batch, "bf16 cache", "bf16", "bf16", page_size)]
+        makers = []
+        if package:
+            makers += [lambda: Form(package, batch, "e4m3", "e4m3", "e4m3", page_size),
+                       lambda: Form(package, batch, "bf16 queries", "bf16", "e4m3", page_size),
+                       lambda: Form(package, batch, "bf16 cache", "bf16", "bf16", page_size)]
         if peer:
             makers.append(lambda: Peer(peer, batch, page_size))
         for make in makers:
@@ -145,12 +147,12 @@ def forms_of(torch, package, peer, batch):
     return found
 
 
-def report(torch, log, title, batch, forms, times):
+def report(log, title, batch, forms, times, rows):
     medians = {form.name: statistics.median(times[form.name]) for form in forms}
     for form in forms:
         us = medians[form.name]
-        error = pages.error_of_rows(torch, batch.dim, batch.sequences, form.queries, form.keys["k"],
-                                    form.keys["v"], form.out)
+        error = pages.error_of_rows(batch.dim, batch.sequences, form.queries, form.keys["k"], form.keys["v"],
+                                    form.out, rows)
         line = {"shape": title, "head_dim": batch.dim, "sequences": batch.sequences, "form": form.name,
                 "kernel": form.kernel, "us": times[form.name],
                 "tflops": pages.flops_of(batch.dim, batch.sequences) / us * 1e-6,
@@ -165,7 +167,7 @@ def report(torch, log, title, batch, forms, times):
 
 
 def main():
-    parser = peer_run.begin_parser(__doc__, "e4m3-pages.json", 0, "unused: rows")
+    parser = peer_run.begin_parser(__doc__, "e4m3-pages.json", 48, "rows")
     args = parser.parse_args()
     torch = peer_run.import_torch()
     package = peer_run.open_package(args)
@@ -181,7 +183,7 @@ def main():
         batch = Batch(torch, dim, sequences)
         forms = forms_of(torch, package, peer, batch)
         times = peer_run.measure(torch, {form.name: form.run for form in forms}, args.samples)
-        report(torch, log, title, batch, forms, times)
+        report(log, title, batch, forms, times, args.rows)
     return peer_run.end_run(log, args.out)
 
 

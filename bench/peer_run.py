@@ -32,13 +32,15 @@ def import_torch(without=""):
     return torch
 
 
-def begin_parser(text, out, rows, rows_help):
-    """A parser of a program that `text` describes, with what all of them have; `out` and `rows` are defaults."""
+def begin_parser(text, out, rows=None, rows_help=""):
+    """A parser of a program that `text` describes, with what all of them have; `out` and `rows` are defaults. A
+    program that chooses by itself what it checks has no `rows`."""
     parser = argparse.ArgumentParser(description=text.split("\n\n")[0],
                                      epilog="More at the beginning of this file.")
     parser.add_argument("--out", default=out, help="log to write (%(default)s)")
     parser.add_argument("--samples", type=int, default=15, help="timed runs of each (%(default)s)")
-    parser.add_argument("--rows", type=int, default=rows, help=f"{rows_help} checked in float64 (%(default)s)")
+    if rows is not None:
+        parser.add_argument("--rows", type=int, default=rows, help=f"{rows_help} checked in float64 (%(default)s)")
     add_library_options(parser)
     return parser
 

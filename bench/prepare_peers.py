@@ -99,7 +99,7 @@ def run_shape(torch, args, package, log, dim, n):
 
 
 def main():
-    parser = peer_run.begin_parser(__doc__, "prepare-peers.json", 0, "unused: 16 queries a head are")
+    parser = peer_run.begin_parser(__doc__, "prepare-peers.json")
     args = parser.parse_args()
     torch = peer_run.import_torch()
     package = peer_run.open_package(args)
