@@ -246,7 +246,9 @@ typedef struct tw_attention_problem {
   int64_t table_stride; /* 0: max_pages */
   int64_t value_dim; /* of v and out; 0: head_dim */
   int64_t chunk; /* keys of a chunk: a query sees those of its own alone; 0: all keys are one */
-  int32_t kv_dtype; /* TW_BF16, TW_F16 or TW_E4M3; of k and v: TW_ABSENT: dtype; or TW_E4M3 */
+  /* TW_BF16, TW_F16 or TW_E4M3; of k and v: TW_ABSENT for dtype, or TW_E4M3 beside queries of 16
+   * bits */
+  int32_t kv_dtype;
   int32_t reserved2;
 } tw_attention_problem;
 

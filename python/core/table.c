@@ -2479,7 +2479,8 @@ const Class kClasses[] = {
     "  table_stride: 0: max_pages\n"
     "  value_dim: of v and out; 0: head_dim\n"
     "  chunk: keys of a chunk: a query sees those of its own alone; 0: all keys are one\n"
-    "  kv_dtype: 'bf16', 'f16', 'e4m3', 'absent'; of k and v: 'absent': dtype; or 'e4m3'",
+    "  kv_dtype: 'bf16', 'f16', 'e4m3', 'absent'; of k and v: 'absent' for dtype, or 'e4m3'\n"
+    "      beside queries of 16 bits",
     "Device", &kStruct_tw_attention_problem, &kStruct_inputs_tw_attention, plan_tw_attention,
     create_tw_attention, destroy_tw_attention,
     kQueries_tw_attention, COUNT(kQueries_tw_attention), kRules_tw_attention, COUNT(kRules_tw_attention), kCalls_tw_attention, COUNT(kCalls_tw_attention)},

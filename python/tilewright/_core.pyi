@@ -521,7 +521,8 @@ class Attention(Operator):
       table_stride: 0: max_pages
       value_dim: of v and out; 0: head_dim
       chunk: keys of a chunk: a query sees those of its own alone; 0: all keys are one
-      kv_dtype: 'bf16', 'f16', 'e4m3', 'absent'; of k and v: 'absent': dtype; or 'e4m3'
+      kv_dtype: 'bf16', 'f16', 'e4m3', 'absent'; of k and v: 'absent' for dtype, or 'e4m3'
+          beside queries of 16 bits
     """
     def __new__(
         cls,

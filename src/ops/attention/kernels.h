@@ -127,8 +127,7 @@ std::int32_t attention_page_box(const AttentionKernel& kernel, const AttentionPr
 
 kernels::PageCopies attention_page_copies(const AttentionKernel& kernel,
                                           const AttentionProblem& problem);
-/// Of caches of e4m3: one warp copies the parts of a tile or gathers its rows, or warps widen them.
-/// Why the kernel does not find them; empty if it does.
+/// Why the kernel cannot read a cache of e4m3 in these pages; empty if it can, or there is none.
 std::string attention_cache_obstacle(const AttentionKernel& kernel,
                                      const AttentionProblem& problem);
 

@@ -34,12 +34,12 @@ struct KvShape {
 };
 KvShape attention_kv_shape(const AttentionProblem& problem) noexcept;
 
-/// Rows of q and out, and of k and v, over all sequences or pages.
 /// Of k and v.
 DType attention_kv_dtype(const AttentionProblem& problem) noexcept;
 /// Whether codes of keys and values become numbers of 16 bits, as queries are.
 bool attention_widens(const AttentionProblem& problem) noexcept;
 
+/// Rows of q and out, and of k and v, over all sequences or pages.
 std::int64_t attention_q_rows(const AttentionProblem& problem) noexcept;
 std::int64_t attention_kv_rows(const AttentionProblem& problem) noexcept;
 
