@@ -16,16 +16,8 @@ enum class SmemSwizzle { kNone, k32B, k64B, k128B, k128B32BAtom };
 
 /// Bytes after which the pattern of a swizzle repeats along the contiguous index.
 constexpr int swizzle_span_bytes(SmemSwizzle swizzle) {
-  switch (swizzle) {
-    case SmemSwizzle::kNone:
-      return 16;
-    case SmemSwizzle::k32B:
-      return 32;
-    case SmemSwizzle::k64B:
-      return 64;
-    default:
-      return 128;
-  }
+  if (swizzle == SmemSwizzle::kNone) return 16;
+  return swizzle == SmemSwizzle::k32B ? 32 : swizzle == SmemSwizzle::k64B ? 64 : 128;
 }
 
 /// The swizzle whose pattern repeats after that many bytes, 32 to 128.
@@ -97,9 +89,9 @@ constexpr std::uint64_t encode_tcgen05_descriptor(const SmemDescriptor& d) {
 }
 
 /// A tile of an operand as tensor copies write it: rows of `row_bytes`, cut into boxes of one span
-/// of the swizzle that lie one behind another. What the copy is told (box), where a 16-byte chunk
-/// lies, and what an MMA is told (describe) come from this one value; that they agree with the
-/// layout algebra is proved in tests/arch/box_test.cpp. A tile begins at a multiple of 8 spans.
+/// of the swizzle that lie one behind another. What the copy is told (box) and what an MMA is told
+/// (describe) come from this one value; that they agree with the layout algebra is proved in
+/// tests/arch/box_test.cpp. A tile begins at a multiple of 8 spans.
 struct SmemBox {
   int rows = 0;
   int row_bytes = 0;  ///< a multiple of the span
@@ -110,12 +102,6 @@ struct SmemBox {
   constexpr int box_bytes() const { return rows * span(); }
   constexpr int bytes() const { return rows * row_bytes; }
 
-  /// Offset of 16-byte chunk `c` of a row. Of the host alone.
-  std::uint32_t chunk(std::uint32_t row, std::uint32_t c) const {
-    const auto chunks = static_cast<std::uint32_t>(span() / 16);
-    return c / chunks * static_cast<std::uint32_t>(box_bytes()) +
-           swizzle_address(swizzle, row * static_cast<std::uint32_t>(span()) + c % chunks * 16);
-  }
   /// The operand whose mn runs along the rows (K-major), or whose reduction index does (MN-major).
   /// In both the stride offset leads 8 rows on; the leading offset leads to the next box of an
   /// MN-major operand, and is not read (16) of a K-major one, within one box of which MMAs stay.

@@ -35,10 +35,9 @@ struct Box {
   static constexpr int kSpan = kBox.span(), kBoxes = kBox.boxes(), kBytes = kBox.bytes();
   static_assert(RowBytes % kSpan == 0, "a row is a whole number of spans of the swizzle");
 
-  // No function here says where a chunk of a row lies: chunk_in_line() does, and of SmemBox that
-  // is the host's. For kBox is a variable of the host. nvcc says nothing of device code that calls
-  // a member of it with a row that is not constant: it leaves the code out, and every store that
-  // depends on it.
+  // No function here says where a chunk of a row lies: chunk_in_line() does. For kBox is a variable
+  // of the host. nvcc says nothing of device code that calls a member of it with a row that is not
+  // constant: it leaves the code out, and every store that depends on it.
 
   /// Descriptors for wgmma of the tile at a shared-memory address: rows are mn and columns the
   /// reduction index, or the other way round.

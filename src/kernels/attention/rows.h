@@ -3,6 +3,7 @@
 
 #include "kernels/attention/attention.h"
 #include "tile/element.h"
+#include "tile/element_chunk.h"
 #include "tile/row_end.h"
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 #include "ptx/address.h"
 #include "ptx/fence.h"
 #include "ptx/tensor_gather.h"
+#include "tile/element_chunk.h"
 #include "tile/ring.h"
 #include "tile/unpack_e4m3.h"
 

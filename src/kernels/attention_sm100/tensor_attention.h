@@ -10,6 +10,7 @@
 #include "kernels/attention_sm100/row_softmax.h"
 #include "kernels/attention_sm100/tensor_mma.h"
 #include "ptx/bulk_tensor_copy.h"
+#include "tile/element_chunk.h"
 #include "tile/ring.h"
 #include "tile/row_end.h"
 #include "tile/tensor_memory.h"

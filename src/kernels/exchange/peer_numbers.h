@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tile/element.h"
+#include "tile/element_chunk.h"
 
 #include <cstdint>
 

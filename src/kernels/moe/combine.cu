@@ -7,6 +7,7 @@
 #include "kernels/moe/combine.h"
 #include "ptx/grid_dependency.h"
 #include "tile/element.h"
+#include "tile/element_chunk.h"
 #include "tile/entry.h"
 
 namespace tilewright::kernels {

@@ -22,6 +22,7 @@
 #include "kernels/sparse_attention/work.h"
 #include "ptx/grid_dependency.h"
 #include "ptx/math.h"
+#include "tile/element_chunk.h"
 #include "tile/entry.h"
 
 #include <math.h>

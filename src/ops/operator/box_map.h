@@ -1,5 +1,5 @@
-// Tensor maps of tiles: what a copy is told comes from the value that kernels take descriptors and
-// chunk offsets from (arch::SmemBox).
+// Tensor maps of tiles: what a copy is told comes from the value that kernels take descriptors from
+// (arch::SmemBox).
 #pragma once
 
 #include "arch/smem_descriptor.h"

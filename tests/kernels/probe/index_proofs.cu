@@ -3,9 +3,11 @@
 // Proofs, no kernel: index formulas of kernels against the layout algebra, for all their arguments.
 // Kernels state them in closed form, so that one can be read without the algebra; here the compiler
 // computes both. Formulas of registers are proved in tests/arch/register_index_test.cpp.
+#include "arch/byte_operand.h"
 #include "arch/fragments/smem_tiles.h"
 #include "kernels/attention/decode/loader.h"
 #include "kernels/attention/k7/mma.h"
+#include "kernels/attention/k7/transpose.h"
 #include "tile/box.h"
 
 namespace tilewright::kernels {
@@ -68,6 +70,23 @@ constexpr bool steps_along_bytes() {
 static_assert(steps_along_bytes<64, 64>() && steps_along_bytes<64, 128>() &&
               steps_along_bytes<128, 64>() && steps_along_bytes<192, 32>() &&
               steps_along_bytes<192, 128>());
+
+// K7: keys of transposed values come to stand in the order in which weights are operands.
+// ldmatrix.trans gives a lane in word i, of dimensions 2g and 2g + 1, key 8i + 2q and the next
+// (g = lane / 4, q = lane % 4); stmatrix writes its word m to bytes 4q to 4q + 3 of row g of
+// matrix m.
+constexpr bool transposes_to_operand_order() {
+  for (std::uint32_t at = 0; at < 4 * 32 * 4; ++at) {
+    const std::uint32_t matrix = at / 128, lane = at / 4 % 32, byte = at % 4;
+    const std::uint32_t from = tile::transposing_selector(lane, matrix) >> 4 * byte & 7;
+    const std::uint32_t key = 8 * (matrix / 2 * 2 + from / 4) + 2 * (lane % 4) + from % 4 / 2;
+    const std::uint32_t dim = 2 * (lane / 4) + from % 2, k = matrix / 2 * 16 + lane % 4 * 4 + byte;
+    if (static_cast<int>(key) != arch::byte_operand_column(static_cast<int>(k))) return false;
+    if (dim != tile::transposed_dim(lane / 4, matrix)) return false;
+  }
+  return true;
+}
+static_assert(transposes_to_operand_order());
 
 }  // namespace
 }  // namespace tilewright::kernels

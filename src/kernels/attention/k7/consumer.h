@@ -1,12 +1,9 @@
 // The consumers' half of an e4m3 attention kernel: what a warpgroup does with the tiles that the
-// loader puts into shared memory.
+// loader puts into shared memory, whatever a row of them is.
 #pragma once
 
-#include "kernels/attention/barriers.h"
-#include "kernels/attention/k7/loader.h"
+#include "kernels/attention/k7/config.h"
 #include "kernels/attention/k7/mma.h"
-#include "kernels/attention/k7/softmax.h"
-#include "ptx/fence.h"
 #include "ptx/warp_roles.h"
 #include "ptx/wgmma_sync.h"
 #include "tile/row_end.h"
@@ -23,7 +20,6 @@ struct Fp8AttentionConsumer {
   using Scores = float[kKeys / 2];
   using Results = float[kHeadDim / 2];
   using Weights = std::uint32_t[kKeys / 32][4];  ///< as the A operand
-  using Positions = std::int32_t;                ///< of a thread's rows: of the first
 
   const typename C::Params& params;
   Shared& shared;
@@ -34,23 +30,6 @@ struct Fp8AttentionConsumer {
   /// First row of the warp in the CTA's tile.
   __device__ std::int32_t warp_row() const {
     return static_cast<std::int32_t>(index * kernels::kWarpgroupRows + threadIdx.x % 128 / 32 * 16);
-  }
-  /// Position of a thread's first row among the keys; the other one is 8 further. Row i stands at
-  /// position i + shift.
-  __device__ std::int32_t position_of(std::int32_t first_query, std::int32_t shift) const {
-    return first_query + warp_row() + static_cast<std::int32_t>(threadIdx.x % 32 / 4) + shift;
-  }
-  /// The key tiles that this warpgroup's rows of `tile` see, which are among `tiles`; without plain
-  /// ones if every score must be adjusted.
-  __device__ Tiles own_tiles(const DealtTile& tile, const Tiles& tiles) const {
-    const std::int32_t first =
-        tile.first_query + static_cast<std::int32_t>(index) * kernels::kWarpgroupRows;
-    Tiles own(params, tile.kv_len, tile.kv_len - tile.q_len, first,
-              first + kernels::kWarpgroupRows - 1);
-    own.end = min(own.end, tiles.end);
-    if (first >= tile.q_len || own.begin >= own.end) own.begin = own.end = tiles.begin;
-    if (params.softcap_scale != 0.0f) own.plain_end = own.plain_begin;
-    return own;
   }
 
   /// Those of all consumers: a warpgroup that began as soon as its own are there would keep its
@@ -108,12 +87,8 @@ struct Fp8AttentionConsumer {
     v_at.advance();
   }
 
-  /// Scores of key tile n with softcap and mask; `position` as position_of. `cap_scale`:
-  /// softcap_scale and the scales of the operands.
-  __device__ void adjust(Scores& s, std::int32_t position, std::int32_t kv_len, std::int32_t n,
-                         const float (&cap_scale)[C::kParts]) const {
-    adjust_rows(s, {{params, position, kv_len}, {params, position + 8, kv_len}}, n, cap_scale);
-  }
+  /// Scores of key tile n with softcap and mask. `cap_scale`: softcap_scale and the scales of the
+  /// operands.
   __device__ void adjust_rows(Scores& s, const VisibleKeys (&rows)[2], std::int32_t n,
                               const float (&cap_scale)[C::kParts]) const {
     if (params.softcap_scale != 0.0f) {
@@ -122,28 +97,6 @@ struct Fp8AttentionConsumer {
         s[i] = tanh_of_half(s[i] * cap_scale[i * C::kParts / (kKeys / 2)]);
     }
     hide_keys(s, rows, n * kKeys);
-  }
-
-  /// Behind the last key of a packed sequence lie, from the next 16 on, the values of the next one.
-  /// Their weights are 0, but 0 times a NaN is not: in the last tile, which is next in the ring,
-  /// they are cleared. All consumers together. (Transposed rows have been cleared.)
-  __device__ void clear_values_behind(std::int32_t kv_len, std::int32_t tiles_end) const {
-    const std::int32_t first = (kv_len - (tiles_end - 1) * kKeys + 15) / 16 * 16;
-    if (C::kIsRows || params.cu_kv == nullptr || first >= kKeys) return;
-    wait_v();
-    const std::uint32_t start = ptx::shared_address(shared.v[v_at.stage]);
-    for (std::int32_t column = first; column < kKeys; column += 16) {
-      for (std::int32_t row = static_cast<std::int32_t>(index * 128 + threadIdx.x % 128);
-           row < kHeadDim; row += C::kConsumers * 128) {
-        const std::uint32_t at =
-            arch::swizzle_address(swizzle_of_span(C::kValueBox),
-                                  start + column / C::kValueBox * (kHeadDim * C::kValueBox) +
-                                      row * C::kValueBox + column % C::kValueBox);
-        *static_cast<uint4*>(__cvta_shared_to_generic(at)) = make_uint4(0, 0, 0, 0);
-      }
-    }
-    ptx::fence_proxy_async_shared_cta();
-    ptx::bar_sync<kConsumersBarrier, C::kConsumers * 128>();
   }
 };
 

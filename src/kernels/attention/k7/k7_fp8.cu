@@ -31,6 +31,9 @@
 // Measured, tried and not kept: docs/notes. Sources: FlashAttention-3 (arXiv 2407.08608), section
 // 3.3 (transposition, order of keys); arXiv 2606.06521 (2^x, keys from the last one on).
 #include "kernels/attention/k7/k7_fp8.h"
+#include "kernels/attention/k7/loader.h"
+#include "kernels/attention/k7/query_consumer.h"
+#include "kernels/attention/k7/transpose.h"
 #include "kernels/attention/k7/worker.h"
 #include "tile/entry.h"
 
@@ -58,9 +61,10 @@ __device__ void attention_k7(const AttentionFp8Params& params) {
   } else {
     ptx::setmaxnreg_inc_sync_aligned<C::kConsumerRegisters>();
     const std::uint32_t index = ptx::uniform(threadIdx.x / 128 - 1);
-    K7Worker<C>{{params, shared, index},
-                dynamic + C::kVariant.ring_bytes() + index * (64 * C::kHeadDim * 2),
-                ptx::shared_address(&shared.zero)}
+    std::uint8_t* const staging =
+        dynamic + C::kVariant.ring_bytes() + index * (64 * C::kHeadDim * 2);
+    K7Worker<C, tile::QueryFp8Consumer<C>>{{{params, shared, index}, staging},
+                                           ptx::shared_address(&shared.zero)}
         .run();
   }
 }

@@ -13,9 +13,11 @@
 // Values are always rows, as caches have them. Results leave from registers: rows of a tile belong
 // to several heads.
 // Limit: as K7 with values in rows.
+#include "kernels/attention/k7/config.h"
 #include "kernels/attention/k7/k7_paged.h"
 #include "kernels/attention/k7/paged_consumer.h"
 #include "kernels/attention/k7/paged_loader.h"
+#include "kernels/attention/k7/transpose.h"
 #include "kernels/attention/k7/worker.h"
 #include "tile/entry.h"
 
@@ -72,8 +74,8 @@ __device__ void attention_k7_pages(const AttentionPagedFp8Params& params) {
   } else {
     ptx::setmaxnreg_inc_sync_aligned<C::kConsumerRegisters>();
     const std::uint32_t index = ptx::uniform(threadIdx.x / 128 - 1);
-    K7Worker<C, tile::PagedFp8Consumer<C>>{
-        {{params, shared, index}}, nullptr, ptx::shared_address(&shared.zero)}
+    K7Worker<C, tile::PagedFp8Consumer<C>>{{{params, shared, index}},
+                                           ptx::shared_address(&shared.zero)}
         .run();
   }
 }

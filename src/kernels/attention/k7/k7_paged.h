@@ -1,8 +1,10 @@
 // K7 over keys in pages, and with lengths that only the device knows: its forms.
 #pragma once
 
-#include "kernels/attention/k7/k7_fp8.h"
+#include "kernels/attention/k7/k7_variant.h"
 #include "kernels/attention/k7/paged_operands.h"
+
+#include <string_view>
 
 namespace tilewright::kernels {
 

@@ -1,106 +1,21 @@
-// Shared memory of a warp-specialised e4m3 attention kernel, and its producer: tensor copies of
-// queries, keys and values into rings, scales beside them; and, of values that come as rows, warps
-// that transpose them.
+// K7's producer: tensor copies of queries, keys and values into rings, scales beside them.
 #pragma once
 
-#include "kernels/attention/barriers.h"
-#include "kernels/attention/k7/k7_fp8.h"
-#include "kernels/attention/k7/transpose.h"
+#include "kernels/attention/k7/config.h"
 #include "kernels/attention/schedule.h"
-#include "ptx/address.h"
 #include "ptx/bulk_tensor_copy.h"
-#include "ptx/fence.h"
 #include "tile/box.h"
-#include "tile/ring.h"
 
 #include <cstdint>
 
 namespace tilewright::tile {
-
-/// What a variant means for the roles of its kernel.
-template <kernels::K7Variant Variant>
-struct Fp8AttentionConfig {
-  static constexpr kernels::K7Variant kVariant = Variant;
-  static constexpr kernels::AttentionTile kTile = kVariant.tile();
-  static constexpr int kHeadDim = kVariant.head_dim, kKeys = kVariant.keys;
-  static constexpr int kConsumers = kVariant.consumers, kStages = kVariant.kv_stages;
-  static constexpr int kQStages = kVariant.q_stages();
-  static constexpr int kBox = kVariant.box_columns(), kValueBox = kVariant.value_box();
-  static constexpr bool kIsRows = kVariant.values == kernels::Fp8Values::kRows;
-  static constexpr bool kHasBlockScales = kVariant.has_block_scales;
-  static constexpr bool kIsTwoLevel = kVariant.sums == kernels::Fp8Sums::kTwoLevel;
-  static constexpr int kQBytes = 64 * kHeadDim, kKvBytes = kKeys * kHeadDim;
-  static constexpr int kTransposers = 3;  ///< warps
-  // All registers of an SM are dealt out at the launch, and dealt again by role.
-  static constexpr bool kIsWide =
-      (kHeadDim == 256 && kKeys > 96) || (kHeadDim == 128 && kIsTwoLevel);
-  static constexpr int kProducerRegisters = kConsumers == 3 ? 32 : kIsWide ? 24 : 40;
-  static constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : kIsWide ? 240 : 232;
-  static constexpr bool kHasPages = false;
-  using Params = kernels::AttentionFp8Params;
-  using Tiles = KeyTiles<kKeys>;
-
-  /// Times 32 keys that a transposing warp has in registers.
-  static constexpr int kTransposedAtOnce = kProducerRegisters > 24 && kKeys % 64 == 0 ? 2 : 1;
-  /// Parts of a tile of keys that share scales.
-  static constexpr int kParts =
-      kHasBlockScales && kernels::kKeyScaleBlock % kKeys != 0 ? kKeys / 32 : 1;
-
-  /// The tiles of keys that a tile of queries needs.
-  static __device__ Tiles key_tiles(const kernels::AttentionParams& params, const DealtTile& tile) {
-    return {params, tile.kv_len, tile.kv_len - tile.q_len, tile.first_query,
-            min(tile.first_query + kTile.queries, tile.q_len) - 1};
-  }
-};
-
-/// Scales of a tile of keys and of its values, these as logarithms of their share of the reference.
-template <int Parts>
-struct KeyTileScales {
-  float k[Parts], v_log2[Parts];
-};
-/// Scales of a tile of queries: of scores per warpgroup (without those of keys, if these are per
-/// block), and of results.
-struct QueryTileScales {
-  float scores[3], results;
-};
-
-template <class C>
-struct Fp8AttentionShared {
-  std::uint8_t q[C::kQStages][C::kConsumers][C::kQBytes];
-  std::uint8_t k[C::kStages][C::kKvBytes];
-  std::uint8_t v[C::kStages][C::kKvBytes];  ///< a key a column
-  std::uint8_t rows[C::kIsRows ? C::kStages : 1][C::kIsRows ? C::kKvBytes : 16];
-  RingBarriers<C::kQStages> q_ring[C::kConsumers];
-  RingBarriers<C::kStages> k_ring, v_ring, rows_ring;
-  TileTable table;
-  QueryTileScales tile_scales[kDealtTiles];
-  KeyTileScales<C::kParts> key_scales[C::kStages];  ///< of k's stages
-  float zero;                                       ///< see pass_turn_here
-
-  /// One thread. A warp of a consumer releases a stage with one arrival.
-  __device__ void initialise(std::uint32_t copy_arrivals = 1) {
-    constexpr int kWarps = 4 * C::kConsumers, kTransposers = C::kIsRows ? C::kTransposers : 0;
-    for (auto& ring : q_ring) ring.initialise(4);
-    k_ring.initialise(kWarps, copy_arrivals);
-    v_ring.initialise(kWarps, C::kIsRows ? kTransposers : 1);
-    rows_ring.initialise(C::kTransposers, copy_arrivals);
-    table.ring.initialise(kWarps + kTransposers);
-    zero = 0.0f;
-  }
-};
-
-__device__ inline float find_scale(const kernels::Fp8Scales& scales, std::int32_t batch,
-                                   std::int32_t head, std::int32_t block) {
-  return scales.values[batch * scales.batch_stride + head * scales.head_stride +
-                       static_cast<std::int64_t>(block) * scales.block_stride];
-}
 
 /// One thread deals tiles of queries and loads all there is to load for them.
 template <class C>
 struct Fp8AttentionLoader {
   static constexpr int kStages = C::kStages;
   template <int Rows>
-  using Tile = Box<Rows, C::kHeadDim, swizzle_of_span(C::kBox)>;
+  using Tile = Box<Rows, C::kHeadDim, arch::swizzle_of_span(C::kBox)>;
 
   const kernels::AttentionFp8Params& params;
   Fp8AttentionShared<C>& shared;
@@ -241,38 +156,5 @@ struct Fp8AttentionLoader {
     v_at.advance();
   }
 };
-
-/// A warp of the producers: turns rows of values into columns, as many tiles as consumers need.
-template <class C>
-__device__ void transpose_all_values(const kernels::AttentionParams& params,
-                                     Fp8AttentionShared<C>& shared, std::uint32_t warp) {
-  TileTaker taker{shared.table};
-  RingPosition<C::kStages> at;
-  const Ring<C::kStages> rows(shared.rows_ring), columns(shared.v_ring);
-  while (true) {
-    const DealtTile tile = taker.take();
-    if (tile.is_last) return;
-    taker.release();
-    const typename C::Tiles tiles = C::key_tiles(params, tile);
-    for (std::int32_t n = tiles.end - 1; n >= tiles.begin; --n) {
-      rows.wait_full(at);
-      columns.wait_empty(at);
-      const std::uint32_t from = ptx::shared_address(shared.rows[at.stage]);
-      // Behind the last key of a packed sequence lie the values of the next one. Their weights are
-      // 0, but 0 times a NaN is not.
-      const std::int32_t num_keys = tile.kv_len - n * C::kKeys;
-      if ((C::kHasPages || params.cu_kv != nullptr) && num_keys < C::kKeys)
-        clear_rows_behind<C::kKeys, C::kHeadDim, C::kBox, C::kTransposers, kTransposersBarrier>(
-            from, num_keys, warp);
-      transpose_values<C::kKeys, C::kHeadDim, C::kBox, C::kValueBox, C::kTransposers,
-                       C::kTransposedAtOnce>(from, ptx::shared_address(shared.v[at.stage]), warp);
-      ptx::fence_proxy_async_shared_cta();
-      rows.release(at);
-      __syncwarp();
-      if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(columns.full(at));
-      at.advance();
-    }
-  }
-}
 
 }  // namespace tilewright::tile

@@ -3,16 +3,20 @@
 #pragma once
 
 #include "arch/register_index.h"
-#include "kernels/attention/epilogue.h"
 #include "kernels/attention/forward/paged_mask.h"
 #include "kernels/attention/k7/consumer.h"
-#include "kernels/attention/k7/k7_paged.h"
+#include "kernels/attention/k7/paged_operands.h"
+#include "kernels/attention/k7/softmax.h"
+#include "ptx/fence.h"
+#include "tile/quad_transpose.h"
+#include "tile/row_end.h"
+#include "tile/warp.h"
 
 #include <cstdint>
 
 namespace tilewright::tile {
 
-/// As Fp8AttentionConsumer. What it calls queries of a tile are rows.
+/// As QueryFp8Consumer. What that calls queries of a tile are rows.
 template <class C>
 struct PagedFp8Consumer : Fp8AttentionConsumer<C> {
   using Base = Fp8AttentionConsumer<C>;
@@ -61,10 +65,14 @@ struct PagedFp8Consumer : Fp8AttentionConsumer<C> {
         n, cap_scale);
   }
 
-  /// Results of a tile to their queries and heads, 16 bytes a thread, as store_rows has it.
+  /// Transposed rows have been cleared.
+  __device__ void clear_values_behind(std::int32_t, std::int32_t) const {}
+
+  /// Results, times `scale`, of a tile to their queries and heads, 16 bytes a thread, as store_rows
+  /// has it.
   template <class Element>
-  __device__ void store_heads(const Results& o, const Fp8Softmax& softmax, const DealtTile& tile,
-                              float scale) const {
+  __device__ void store(const Results& o, const Fp8Softmax& softmax, const DealtTile& tile,
+                        float scale) const {
     const std::int32_t lane = threadIdx.x % 32, shift = params.pages.group_shift;
     const std::int32_t batch = params.cu_q == nullptr ? tile.batch : 0;
 #pragma unroll

@@ -7,10 +7,12 @@
 #pragma once
 
 #include "arch/smem_descriptor.h"
-#include "kernels/attention/k7/k7_paged.h"
-#include "kernels/attention/schedule.h"
+#include "kernels/attention/k7/paged_operands.h"
+#include "ptx/address.h"
 #include "ptx/cp_async.h"
+#include "ptx/mbarrier.h"
 #include "tile/box.h"
+#include "tile/dealt_tiles.h"
 
 #include <cstdint>
 

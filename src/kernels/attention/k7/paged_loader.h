@@ -3,9 +3,10 @@
 #pragma once
 
 #include "kernels/attention/forward/paged_tiles.h"
-#include "kernels/attention/k7/loader.h"
+#include "kernels/attention/k7/config.h"
 #include "kernels/attention/k7/paged_copies.h"
-#include "kernels/attention/schedule.h"
+#include "tile/box.h"
+#include "tile/dealt_tiles.h"
 #include "tile/ring.h"
 
 #include <cstdint>

@@ -3,13 +3,17 @@
 //
 // ldmatrix.trans moves pairs of bytes: a thread gets dimensions 2g and 2g + 1 (g = lane / 4) of two
 // neighbouring keys. Of keys 2q, 2q + 1 and 8 + 2q, 9 + 2q two byte permutations make four keys of
-// one dimension, in just the order in which accumulators are operands (mma.h), and
-// stmatrix writes them back, four threads 16 bytes of a row.
+// one dimension, in just the order in which accumulators are operands (mma.h; proved in
+// tests/kernels/probe/index_proofs.cu), and stmatrix writes them back, four threads 16 bytes of a
+// row.
 #pragma once
 
 #include "arch/smem_descriptor.h"
+#include "kernels/attention/barriers.h"
+#include "kernels/attention/k7/config.h"
 #include "kernels/attention/k7/mma.h"
 #include "ptx/byte_permute.h"
+#include "ptx/fence.h"
 #include "ptx/matrix_copy.h"
 #include "ptx/warp_roles.h"
 
@@ -42,22 +46,6 @@ constexpr std::uint32_t transposed_dim(std::uint32_t row, std::uint32_t matrix) 
 constexpr std::uint32_t transposing_selector(std::uint32_t lane, std::uint32_t matrix) {
   return ((lane >= 16) != (matrix % 2 != 0)) ? 0x7531u : 0x6420u;
 }
-
-/// Do keys come to stand in the order in which weights are operands? ldmatrix.trans gives a lane in
-/// word i, of dimensions 2g and 2g + 1, key 8i + 2q and the next (g = lane / 4, q = lane % 4);
-/// stmatrix writes its word m to bytes 4q to 4q + 3 of row g of matrix m.
-constexpr bool transposes_to_operand_order() {
-  for (std::uint32_t at = 0; at < 4 * 32 * 4; ++at) {
-    const std::uint32_t matrix = at / 128, lane = at / 4 % 32, byte = at % 4;
-    const std::uint32_t from = transposing_selector(lane, matrix) >> 4 * byte & 7;
-    const std::uint32_t key = 8 * (matrix / 2 * 2 + from / 4) + 2 * (lane % 4) + from % 4 / 2;
-    const std::uint32_t dim = 2 * (lane / 4) + from % 2, k = matrix / 2 * 16 + lane % 4 * 4 + byte;
-    if (static_cast<int>(key) != arch::byte_operand_column(static_cast<int>(k))) return false;
-    if (dim != transposed_dim(lane / 4, matrix)) return false;
-  }
-  return true;
-}
-static_assert(transposes_to_operand_order());
 
 /// One of `Warps` warps. `from`: [Keys, HeadDim] in boxes of FromSpan bytes; `to`: [HeadDim, Keys]
 /// in boxes of ToSpan bytes; both begin at multiples of 1024.
@@ -94,6 +82,39 @@ __device__ void transpose_values(std::uint32_t from, std::uint32_t to, std::uint
                                     ptx::prmt_b32(words[i][2], words[i][3], second)};
       ptx::stmatrix<4>(
           (write + column / ToSpan * (HeadDim * ToSpan) + dims * ToSpan) ^ (column % ToSpan), out);
+    }
+  }
+}
+
+/// A warp of the producers: turns rows of values into columns, as many tiles as consumers need.
+template <class C>
+__device__ void transpose_all_values(const kernels::AttentionParams& params,
+                                     Fp8AttentionShared<C>& shared, std::uint32_t warp) {
+  TileTaker taker{shared.table};
+  RingPosition<C::kStages> at;
+  const Ring<C::kStages> rows(shared.rows_ring), columns(shared.v_ring);
+  while (true) {
+    const DealtTile tile = taker.take();
+    if (tile.is_last) return;
+    taker.release();
+    const typename C::Tiles tiles = C::key_tiles(params, tile);
+    for (std::int32_t n = tiles.end - 1; n >= tiles.begin; --n) {
+      rows.wait_full(at);
+      columns.wait_empty(at);
+      const std::uint32_t from = ptx::shared_address(shared.rows[at.stage]);
+      // Behind the last key of a packed sequence lie the values of the next one. Their weights are
+      // 0, but 0 times a NaN is not.
+      const std::int32_t num_keys = tile.kv_len - n * C::kKeys;
+      if ((C::kHasPages || params.cu_kv != nullptr) && num_keys < C::kKeys)
+        clear_rows_behind<C::kKeys, C::kHeadDim, C::kBox, C::kTransposers, kTransposersBarrier>(
+            from, num_keys, warp);
+      transpose_values<C::kKeys, C::kHeadDim, C::kBox, C::kValueBox, C::kTransposers,
+                       C::kTransposedAtOnce>(from, ptx::shared_address(shared.v[at.stage]), warp);
+      ptx::fence_proxy_async_shared_cta();
+      rows.release(at);
+      __syncwarp();
+      if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(columns.full(at));
+      at.advance();
     }
   }
 }

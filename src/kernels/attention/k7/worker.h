@@ -2,11 +2,14 @@
 // entries says in which order, and why.
 #pragma once
 
-#include "kernels/attention/epilogue.h"
-#include "kernels/attention/k7/consumer.h"
+#include "kernels/attention/barriers.h"
+#include "kernels/attention/k7/config.h"
+#include "kernels/attention/k7/mma.h"
+#include "kernels/attention/k7/softmax.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "ptx/load_store.h"
 #include "tile/accumulator_rows.h"
+#include "tile/dealt_tiles.h"
 #include "tile/element.h"
 
 #include <type_traits>
@@ -30,7 +33,8 @@ struct K7Work {
         has_keys(dealt.is_last == 0 && tiles.begin < tiles.end) {}
 };
 
-template <class C, class Consumer = tile::Fp8AttentionConsumer<C>>
+// Consumer: what a row of a tile is (query_consumer.h, paged_consumer.h).
+template <class C, class Consumer>
 struct K7Worker : Consumer {
   using Base = Consumer;
   using Base::index;
@@ -41,7 +45,6 @@ struct K7Worker : Consumer {
   using typename Base::Weights;
   static constexpr int kHeadDim = C::kHeadDim, kKeys = C::kKeys;
 
-  std::uint8_t* staging;  ///< of this warpgroup's results
   std::uint32_t zero_at;  ///< address of Shared::zero
 
   // Products of weights and values so far. Two levels: `part` is the tensor core's, which goes over
@@ -245,37 +248,12 @@ struct K7Worker : Consumer {
     for (std::int32_t n = own.begin - 1; n >= work.tiles.begin; --n) skip(work, n);
   }
 
-  __device__ void finish(const Results& o, const tile::Fp8Softmax& softmax, const K7Work<C>& work) {
+  __device__ void finish(const Results& o, const tile::Fp8Softmax& softmax,
+                         const K7Work<C>& work) const {
     if (params.is_f16_out) {
-      finish_as<tile::Fp16>(o, softmax, work);
+      this->template store<tile::Fp16>(o, softmax, work.tile, work.result_scale);
     } else {
-      finish_as<tile::Bf16>(o, softmax, work);
-    }
-  }
-  template <class Element>
-  __device__ void finish_as(const Results& o, const tile::Fp8Softmax& softmax,
-                            const K7Work<C>& work) const {
-    const tile::DealtTile& tile = work.tile;
-    if constexpr (C::kHasPages)
-      return this->template store_heads<Element>(o, softmax, tile, work.result_scale);
-    const float* sink = params.sink == nullptr ? nullptr : params.sink + tile.head;
-    const tile::AttentionSequence sequence = {tile.q_begin, tile.q_len, 0, tile.kv_len};
-    const float max[2] = {softmax.base[0], softmax.base[1]};  // copies: other code without
-    const float sum[2] = {softmax.sum[0], softmax.sum[1]};
-    tile::RowResult rows = tile::finish_rows(max, sum, 1.0f, sink);
-    rows.factor[0] *= work.result_scale;
-    rows.factor[1] *= work.result_scale;
-    const std::int32_t query = tile.first_query + this->warp_row();
-    // A tensor copy writes whole boxes, beyond the end of a packed sequence as well.
-    if (C::kVariant.stages_out && params.cu_q == nullptr) {
-      if (threadIdx.x % 128 == 0) ptx::cp_async_bulk_wait_group_read<0>();
-      ptx::bar_sync<128>(tile::kStagingBarrier + index);
-      tile::store_boxes<Element, kHeadDim>(params, staging, o, rows, tile::kStagingBarrier + index,
-                                           tile.first_query + static_cast<std::int32_t>(index) * 64,
-                                           tile.head, tile.batch);
-      tile::store_lse(params, sequence, rows, tile.batch, tile.head, query);
-    } else {
-      tile::store_rows<Element, kHeadDim>(params, sequence, o, rows, tile.batch, tile.head, query);
+      this->template store<tile::Bf16>(o, softmax, work.tile, work.result_scale);
     }
   }
 

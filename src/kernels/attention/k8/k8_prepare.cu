@@ -32,6 +32,7 @@
 #include "ptx/grid.h"
 #include "ptx/grid_dependency.h"
 #include "tile/element.h"
+#include "tile/element_chunk.h"
 
 namespace tilewright::kernels {
 namespace {

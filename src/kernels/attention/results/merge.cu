@@ -11,6 +11,7 @@
 #include "kernels/attention/rows.h"
 #include "ptx/math.h"
 #include "tile/element.h"
+#include "tile/element_chunk.h"
 #include "tile/entry.h"
 #include "tile/row_end.h"
 

@@ -12,6 +12,7 @@
 #include "ptx/convert_sm100.h"
 #include "ptx/tcgen05_ld_st.h"
 #include "tile/element.h"
+#include "tile/element_chunk.h"
 #include "tile/tensor_memory.h"
 
 #include <cstdint>

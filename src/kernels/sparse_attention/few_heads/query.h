@@ -5,6 +5,7 @@
 #include "kernels/sparse_attention/few_heads/keys.h"
 #include "kernels/sparse_attention/work.h"
 #include "tile/element.h"
+#include "tile/element_chunk.h"
 
 #include <cstdint>
 

@@ -7,6 +7,7 @@
 #include "kernels/sparse_attention/work.h"
 #include "ptx/warp_roles.h"
 #include "tile/element.h"
+#include "tile/element_chunk.h"
 #include "tile/row_end.h"
 
 #include <cstdint>

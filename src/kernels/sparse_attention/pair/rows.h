@@ -10,6 +10,7 @@
 #include "ptx/math.h"
 #include "ptx/packed_math.h"
 #include "tile/element.h"
+#include "tile/element_chunk.h"
 #include "tile/packed_row.h"
 #include "tile/row_end.h"
 
