@@ -12,7 +12,7 @@ namespace tilewright::tile {
 /// What the consumers must know of a tile; the divisions behind it are the producer's.
 struct DealtTile {
   std::int32_t first_query, head, batch, is_last;  ///< is_last: no tile, the end
-  std::int32_t q_begin, q_len, kv_len, unused;
+  std::int32_t q_begin, q_len, kv_len, kv_begin;   ///< kv_begin: for the producer alone
 };
 
 /// The producer deals tiles ahead of the consumers, through a ring of its own.
@@ -52,7 +52,7 @@ struct TileTaker {
             .q_begin = ptx::uniform(t.q_begin),
             .q_len = ptx::uniform(t.q_len),
             .kv_len = ptx::uniform(t.kv_len),
-            .unused = 0};
+            .kv_begin = 0};
   }
   __device__ void release() {
     Ring<kDealtTiles>(table.ring).release(at);

@@ -54,7 +54,7 @@ __device__ inline DealtTile make_tile(const AttentionWork& work, const Attention
           .q_begin = sequence.q_begin,
           .q_len = sequence.q_len,
           .kv_len = sequence.kv_len,
-          .unused = 0};
+          .kv_begin = 0};
 }
 
 }  // namespace tilewright::tile

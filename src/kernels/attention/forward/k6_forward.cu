@@ -19,12 +19,15 @@
 // descriptor word cost 8 %), masks (another copy of the loop), anything but one fused multiply-add
 // and one ex2 per score. Tried and not kept, with numbers: docs/notes.
 // Measured: table in README.md of the folder above. Sources: those of K6.1 and K6.3.
+#include "kernels/attention/forward/early_worker.h"
 #include "kernels/attention/forward/k6_forward.h"
 #include "kernels/attention/forward/k6_worker.h"
 #include "kernels/attention/forward/whole_consumer.h"
 #include "kernels/attention/loader.h"
 #include "kernels/attention/schedule.h"
 #include "tile/entry.h"
+
+#include <type_traits>
 
 namespace tilewright::kernels {
 namespace {
@@ -44,6 +47,7 @@ struct K6Config {
   using Shared = tile::AttentionShared<K6Config>;
   using Loader = tile::AttentionLoader<K6Config>;
   using Consumer = tile::WholeConsumer<K6Config>;
+  using Worker = std::conditional_t<(kQStages > 1), K6EarlyWorker<K6Config>, K6Worker<K6Config>>;
   using Tiles = tile::KeyTiles<kKeys>;
 
   static __device__ Tiles key_tiles(const AttentionParams& params, const tile::DealtTile& tile) {
@@ -98,15 +102,10 @@ __device__ void attention_k6(const AttentionParams& params) {
   } else {
     ptx::setmaxnreg_inc_sync_aligned<C::kConsumerRegisters>();
     const std::uint32_t index = ptx::uniform(threadIdx.x / 128 - 1);
-    K6Worker<C>{
-        {params,
-         shared.rings,
-         index,
-         {},
-         {},
-         {},
-         dynamic + C::kVariant.ring_bytes() + index * (C::kVariant.out_bytes() / C::kConsumers)},
-        ptx::shared_address(&shared.zero)}
+    std::uint8_t* const staging =
+        dynamic + C::kVariant.ring_bytes() + index * (C::kVariant.out_bytes() / C::kConsumers);
+    typename C::Worker{params, shared.rings, index,   {},
+                       {},     {},           staging, ptx::shared_address(&shared.zero)}
         .run(shared);
   }
 }

@@ -24,11 +24,10 @@ struct K6Variant {
   int q_stages = 1;  ///< 2: the queries of the next tile are loaded, and its first scores computed,
                      ///< while the results of this one are written
   K6Pass pass = K6Pass::kAfterMaximum;
-  bool keys_first = true;   ///< the first keys of a tile are loaded before its queries
-  bool stages_out = false;  ///< results leave through shared memory by tensor copies
-  int kv_stages = 2;        ///< of keys and of values
-  bool first_polls =
-      false;  ///< only the first consumer waits for copies, the others for their turn
+  bool keys_first = true;      ///< the first keys of a tile are loaded before its queries
+  bool stages_out = false;     ///< results leave through shared memory by tensor copies
+  int kv_stages = 2;           ///< of keys and of values
+  bool first_polls = false;    ///< the first consumer alone waits for copies, others for their turn
   bool cuts_diagonal = false;  ///< see whole_consumer.h
   bool clips = false;          ///< rows end at value_dim, where it is less; over pages always
 

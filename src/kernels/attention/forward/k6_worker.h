@@ -162,23 +162,6 @@ struct K6Worker : C::Consumer {
     this->template await_scores<0>(s);
     return work;
   }
-  // The same while the results of the last tile are finished and written.
-  __device__ K6Work<C> begin_early(tile::TileTaker& taker, Scores& s, Results& o,
-                                   const tile::OnlineSoftmax& softmax,
-                                   const tile::DealtTile& last) {
-    const K6Work<C> work(params, taker.take());
-    if (work.has_keys) {
-      wait_first();
-      this->issue_scores(s);
-      this->template await_values<1>(o);
-      this->finish(o, softmax, last);
-      this->template await_scores<0>(s);
-    } else {
-      this->template await_values<0>(o);
-      this->finish(o, softmax, last);
-    }
-    return work;
-  }
 
   __device__ void run(K6Shared<C>& shared) {
     if (index == C::kConsumers - 1) pass_turn();  // the first one begins
@@ -195,13 +178,9 @@ struct K6Worker : C::Consumer {
         continue;
       }
       attend(s, o, softmax, work);
-      if constexpr (C::kQStages > 1) {
-        work = begin_early(taker, s, o, softmax, work.tile);
-      } else {
-        this->template await_values<0>(o);
-        this->finish(o, softmax, work.tile);
-        work = begin(taker, s);
-      }
+      this->template await_values<0>(o);
+      this->finish(o, softmax, work.tile);
+      work = begin(taker, s);
     }
     if (C::kVariant.stages_out && threadIdx.x % 128 == 0) ptx::cp_async_bulk_wait_group<0>();
   }

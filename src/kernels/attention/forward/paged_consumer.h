@@ -4,8 +4,8 @@
 
 #include "arch/register_index.h"
 #include "kernels/attention/consumer.h"
-#include "kernels/attention/forward/k6_paged.h"
 #include "kernels/attention/forward/paged_mask.h"
+#include "kernels/attention/forward/pages.h"
 #include "ptx/fence.h"
 #include "tile/dealt_tiles.h"
 #include "tile/online_softmax.h"

@@ -13,8 +13,8 @@
 // all copies of the thread, also for those that have just begun.
 #pragma once
 
-#include "kernels/attention/forward/k6_paged.h"
-#include "kernels/attention/forward/paged_loader.h"
+#include "kernels/attention/forward/paged_producer.h"
+#include "kernels/attention/forward/pages.h"
 #include "kernels/attention/rings.h"
 #include "ptx/cp_async.h"
 #include "tile/box.h"

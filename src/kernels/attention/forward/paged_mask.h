@@ -1,12 +1,23 @@
-// Which keys a query over pages sees: as mask.h has it, and of those its own chunk's.
+// Which keys a query over pages sees: as mask.h has it, of sequences as long as only the device
+// knows, and of these its own chunk's.
 #pragma once
 
-#include "kernels/attention/forward/k6_paged.h"
+#include "kernels/attention/forward/pages.h"
 #include "kernels/attention/mask.h"
 
 #include <cstdint>
 
 namespace tilewright::tile {
+
+/// Lengths that only the device knows, as far as there is room for them.
+__device__ inline AttentionSequence find_used_sequence(const kernels::AttentionPagedParams& params,
+                                                       std::int32_t batch) {
+  const kernels::AttentionPages& pages = params.pages;
+  AttentionSequence s = find_sequence(params, batch);
+  if (pages.q_lengths != nullptr) s.q_len = min(s.q_len, max(pages.q_lengths[batch], 0));
+  if (pages.kv_lengths != nullptr) s.kv_len = min(s.kv_len, max(pages.kv_lengths[batch], 0));
+  return s;
+}
 
 /// Keys [begin, end) of the chunk that a position lies in; none before the first key.
 struct KeyChunk {

@@ -8,23 +8,13 @@
 // A tile behind the end of its sequence is in no list.
 #pragma once
 
-#include "kernels/attention/forward/k6_paged.h"
-#include "kernels/attention/mask.h"
+#include "kernels/attention/forward/paged_mask.h"
+#include "kernels/attention/forward/pages.h"
 #include "tile/dealt_tiles.h"
 
 #include <cstdint>
 
 namespace tilewright::tile {
-
-/// Lengths that only the device knows, as far as there is room for them.
-__device__ inline AttentionSequence find_used_sequence(const kernels::AttentionPagedParams& params,
-                                                       std::int32_t batch) {
-  const kernels::AttentionPages& pages = params.pages;
-  AttentionSequence s = find_sequence(params, batch);
-  if (pages.q_lengths != nullptr) s.q_len = min(s.q_len, max(pages.q_lengths[batch], 0));
-  if (pages.kv_lengths != nullptr) s.kv_len = min(s.kv_len, max(pages.kv_lengths[batch], 0));
-  return s;
-}
 
 /// One thread: draws tiles of `Queries` rows. Numbers that are drawn from a list only grow.
 template <int Queries>

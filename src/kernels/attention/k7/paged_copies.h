@@ -42,7 +42,7 @@ struct SequencePages {
       : params(all),
         table(all.pages.block_table),
         limit(all.cu_kv == nullptr ? tile.batch : 0),
-        kv_begin(tile.unused) {
+        kv_begin(tile.kv_begin) {
     if (table == nullptr) return;
     table += tile.batch * all.pages.table_stride;
     limit = index_of(max(tile.kv_len - 1, 0)) + 1;

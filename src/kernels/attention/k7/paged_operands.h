@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/fast_divisor.h"
-#include "kernels/attention/forward/k6_paged.h"
+#include "kernels/attention/forward/pages.h"
 #include "kernels/attention/k7/fp8_operands.h"
 
 namespace tilewright::kernels {

@@ -1,7 +1,7 @@
 // Contract of stage E over keys in pages, and with lengths that only the device knows.
 #pragma once
 
-#include "kernels/attention/forward/k6_paged.h"
+#include "kernels/attention/forward/pages.h"
 #include "kernels/attention_sm100/stage_e_two_tiles.h"
 
 namespace tilewright::kernels {

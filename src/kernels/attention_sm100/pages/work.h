@@ -14,16 +14,6 @@
 
 namespace tilewright::tile {
 
-/// Lengths that only the device knows, as far as there is room for them.
-__device__ inline AttentionSequence find_used_sequence(const kernels::AttentionPagedParams& params,
-                                                       std::int32_t batch) {
-  const kernels::AttentionPages& pages = params.pages;
-  AttentionSequence s = find_sequence(params, batch);
-  if (pages.q_lengths != nullptr) s.q_len = min(s.q_len, max(pages.q_lengths[batch], 0));
-  if (pages.kv_lengths != nullptr) s.kv_len = min(s.kv_len, max(pages.kv_lengths[batch], 0));
-  return s;
-}
-
 /// What all threads of a CTA look up first, in shared memory.
 struct FoundTile {
   std::int32_t batch, tile;  ///< of the sequence's, from 0

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "kernels/attention/forward/paged_consumer.h"
-#include "kernels/attention/forward/paged_loader.h"
+#include "kernels/attention/forward/paged_producer.h"
 #include "kernels/attention/k7/paged_operands.h"
 #include "tile/box.h"
 #include "tile/ring.h"
@@ -62,7 +62,7 @@ struct PagedWidener : PagedProducer<C, PagedWidener<C>> {
     const std::int32_t head = tile.head / (params.heads / params.kv_heads);
     const float k_scale = threadIdx.x == 0 ? scale_of(params.k_scales, tile.batch, head) : 0.0f;
     DealtTile of_keys = tile;
-    of_keys.unused = params.cu_kv == nullptr ? 0 : params.cu_kv[tile.batch];
+    of_keys.kv_begin = params.cu_kv == nullptr ? 0 : params.cu_kv[tile.batch];
     std::int32_t key = (end - 1) * C::kKeys + warp_row() + lane();
     PageCursor cursor(params, of_keys, key);
     Places at = find(cursor, key, tile.kv_len);

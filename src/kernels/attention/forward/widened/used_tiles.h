@@ -2,8 +2,9 @@
 // order of all that there is room for.
 #pragma once
 
-#include "kernels/attention/forward/paged_tiles.h"
+#include "kernels/attention/forward/paged_mask.h"
 #include "kernels/attention/schedule.h"
+#include "tile/dealt_tiles.h"
 
 #include <cstdint>
 
@@ -17,13 +18,13 @@ struct UsedTiles {
   TileNumbers numbers;
 
   /// The next one, or the end.
-  __device__ DealtTile next() {
+  __device__ DealtTile draw() {
     while (numbers.draw()) {
       const AttentionWork work(params, numbers.index);
       numbers.advance();
       const AttentionSequence sequence = find_used_sequence(params, work.batch);
       DealtTile tile = make_tile(work, sequence, Queries);
-      tile.unused = sequence.kv_begin;
+      tile.kv_begin = sequence.kv_begin;
       if (tile.first_query >> params.pages.group_shift < tile.q_len) return tile;
     }
     return {.is_last = 1};
