@@ -16,7 +16,7 @@ namespace tilewright::cli {
 
 namespace {
 
-constexpr std::int64_t kDistinct = 4;  ///< experts that differ: which are equal changes no time
+constexpr std::int64_t kDistinct = 4;  // experts that differ: which are equal changes no time
 
 MoeShape shape_of(const TimingPoint& point) {
   MoeShape shape = find_moe_shape(point.shape);
@@ -36,7 +36,7 @@ MoeWeights prepared(const Device& device, const MoeShape& shape, NumberFormat fo
   return MoeWeights::prepare(device, MoeExperts(shape, format, kDistinct).source(), activations);
 }
 
-/// One call's operands, and the FP8 expert beside if the log has one.
+// One call's operands, and the FP8 expert beside if the log has one.
 class ExpertsCall {
  public:
   ExpertsCall(const Device& device, const Stream& stream, const TimingPoint& point)
@@ -94,7 +94,7 @@ class ExpertsCall {
   }
 
   MoeShape shape_;
-  decltype(std::declval<const Stream&>().handle()) stream_;
+  void* stream_;
   MoeWeights weights_;
   MoeProblem problem_;
   Moe moe_;

@@ -12,7 +12,7 @@
 
 namespace tilewright::sim {
 
-/// In a line of 128 bytes of machine code
+/// Of a line of 128 bytes.
 inline constexpr std::uint32_t kCodeLineInstructions = 8;
 
 /// An instruction of a trace at its place in the order of issue.

@@ -53,10 +53,9 @@ struct EngineResult {
   double warp_clocks = 0;                  ///< that warps were there
   std::vector<std::vector<double>> lines;  ///< waits by instruction, then WaitCause; empty: none
   std::vector<TimelineSpan> timeline;      ///< of the first CTA
-  /// By generation of the barrier of a cooperative launch: when the last of these CTAs has come
+  /// By generation of the barrier of a cooperative launch: when the last of these CTAs has come.
   std::vector<double> grid_arrivals;
-  double grid_trigger =
-      -1;  ///< the last time at which the launch behind was let go; below 0: never
+  double grid_trigger = -1;  ///< when the last CTA lets the next launch go; below 0: never
 };
 
 /// When others than those that are played have come to where these wait for them.
@@ -64,7 +63,7 @@ struct Around {
   /// By generation of the barrier of a cooperative launch: all its CTAs. Without it those that are
   /// played are the last.
   std::vector<double> grid_releases;
-  double launch_before_ends = 0;
+  double launch_before_ends = 0;  ///< what griddepcontrol.wait waits for
 };
 
 /// `clusters`: in the order in which they start; `slots` of them are resident at a time.

@@ -405,10 +405,10 @@ void TimeObserver::barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
   }
   if (event.kind != BarrierKind::kNamed || !event.is_arrive) return;
   WarpTrace* const to = trace(warp);
-  // Lanes of a warp that come one after the other go on together: the last ones wait.
+  // Lanes of a warp that come one after the other go on together: the last ones wait. Between them
+  // are few events.
   if (to != nullptr && lanes != ~std::uint32_t{0}) {
-    constexpr std::size_t kFarthest =
-        64;  // events, and of lanes that go apart only few are between
+    constexpr std::size_t kFarthest = 64;
     const std::size_t count = std::min(kFarthest, to->events.size());
     for (TraceEvent& other : std::span(to->events).last(count)) {
       const bool is_same = other.kind == TraceKind::kBarrierWait && other.a == event.id;
