@@ -282,9 +282,8 @@ TEST(SharedRecording, DependentLaunchesBeginBesideTheOneBefore) {
   const sim::TimeParameters p = constants();
   const auto clocks = [](int blocks, int before, int cluster = 1) {
     const std::string name = fmt::format(
-        "graph of 100 dependent launches, {} large CTAs in clusters of {}, {} clocks before the "
-        "wait "
-        "and 4000 behind",
+        "graph of 100 dependent launches, {} large CTAs in clusters of {}, "
+        "{} clocks before the wait and 4000 behind",
         blocks, cluster, before);
     for (const json& launch : shared_recording()["launches"]) {
       if (launch["name"] != name) continue;

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace tilewright {
@@ -42,7 +43,7 @@ class PeerRowsTest : public ChipTest<PeerRowsTest> {
  protected:
   // The ranks of a device, and the buffers that they keep from call to call.
   struct Ranks {
-    Ranks(const Device& device_, std::size_t size) : device(device_) {
+    Ranks(const Device& of_all, std::size_t size) : device(of_all) {
       for (std::size_t r = 0; r < size; ++r)
         memory.push_back(PeerRows::memory(device, static_cast<int>(size), kMostBytes));
     }
@@ -78,6 +79,14 @@ std::vector<T> first_of(const Buffer& buffer, std::int64_t count) {
   return all;
 }
 
+// Behind its first `bytes` bytes a result of Ranks::run() is as it was.
+void expect_poison_behind(const Device& device, const Buffer& result, std::int64_t bytes) {
+  Buffer untouched(device, static_cast<std::size_t>(bytes + 16));
+  untouched.poison();
+  const auto got = result.download(), poison = untouched.download();
+  EXPECT_EQ(std::memcmp(got.data() + bytes, poison.data() + bytes, 16), 0);
+}
+
 // Long, short and uneven calls of both kinds in turn, so that each of the three buffers is written,
 // cleared by a call with fewer words, and used again. Nothing behind what is to be written changes.
 TEST_P(PeerRowsTest, GathersAndScattersInTurn) {
@@ -89,7 +98,7 @@ TEST_P(PeerRowsTest, GathersAndScattersInTurn) {
     const Ranks ranks(*device_, size);
     for (std::uint64_t call = 0; call < 2 * of_size.size(); ++call) {
       const Counts& counts = of_size[call % of_size.size()];
-      SCOPED_TRACE(call);
+      SCOPED_TRACE(fmt::format("call {}", call));
       std::vector<std::uint32_t> all;
       std::vector<Buffer> rows, parts;
       std::vector<std::int64_t> bytes_of_all, bytes_of_own;
@@ -111,16 +120,12 @@ TEST_P(PeerRowsTest, GathersAndScattersInTurn) {
           ranks.run(PeerRowsKind::kScatter, counts, DType::kF32, parts, bytes_of_own);
       std::int64_t first = 0;
       for (std::size_t r = 0; r < size; ++r) {
-        ASSERT_EQ(first_of<std::uint32_t>(gathered[r], sum_of(counts)), all) << "rank " << r;
+        SCOPED_TRACE(fmt::format("rank {}", r));
+        ASSERT_EQ(first_of<std::uint32_t>(gathered[r], sum_of(counts)), all);
         const std::vector<float> want(sum.begin() + first, sum.begin() + first + counts[r]);
-        ASSERT_EQ(first_of<float>(summed[r], counts[r]), want) << "rank " << r;
-        for (const auto& [out, bytes] :
-             {std::pair{&gathered[r], bytes_of_all[r]}, std::pair{&summed[r], bytes_of_own[r]}}) {
-          Buffer untouched(*device_, static_cast<std::size_t>(bytes + 16));
-          untouched.poison();
-          const auto got = out->download(), poison = untouched.download();
-          ASSERT_EQ(std::memcmp(got.data() + bytes, poison.data() + bytes, 16), 0) << "rank " << r;
-        }
+        ASSERT_EQ(first_of<float>(summed[r], counts[r]), want);
+        expect_poison_behind(*device_, gathered[r], bytes_of_all[r]);
+        expect_poison_behind(*device_, summed[r], bytes_of_own[r]);
         first += counts[r];
       }
     }
