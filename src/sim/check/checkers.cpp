@@ -45,7 +45,7 @@ CheckerSet make_observer(const Options& options, const KernelCode& code, Finding
   if (checks.sync) {
     add(std::make_unique<SyncChecker>(findings, checks.strict));
     add(std::make_unique<VisitChecker>(findings));
-    if (has("tcgen05")) add(std::make_unique<CommitChecker>(findings));
+    if (has("tcgen05")) add(std::make_unique<CommitChecker>(findings, checks.strict));
     if (has("cp")) add(std::make_unique<OpenCopies>(findings, checks.strict));
   }
   const bool is_in_chain = order_of_launches.history != nullptr;

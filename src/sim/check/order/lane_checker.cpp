@@ -187,6 +187,7 @@ void LaneChecker::global_access(Warp& warp, const Insn& insn, const WarpAccess& 
 
 void LaneChecker::mbarrier(Warp& warp, const Insn&, const MbarrierEvent& event) {
   if (event.is_async && event.action != MbarrierAction::kArrive) return;
+  if (warp.cta->is_done) return;  // a commit that is late: the sync check names it
   WarpState& state = state_of(warp);
   if (event.action == MbarrierAction::kArrive) release(state, 1U << event.lane);
   if (event.action == MbarrierAction::kWaitSuccess) acquire(state, 1U << event.lane);

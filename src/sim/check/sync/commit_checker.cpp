@@ -9,26 +9,31 @@
 
 namespace tilewright::sim {
 
-namespace {
-
-template <class Moments>
-void join(Moments& to, const Moments& from) {
+void CommitChecker::join(Moments& to, const Moments& from) {
   for (const auto& [pipe, moment] : from) {
-    auto& known = to[pipe];
-    known = std::max(known, moment);
+    Moment& known = to[pipe];
+    known.num_issued = std::max(known.num_issued, moment.num_issued);
+    known.num_commits = std::max(known.num_commits, moment.num_commits);
   }
 }
 
-}  // namespace
+void CommitChecker::check_ended(const Cta& cta, CtaState& state) {
+  for (const auto& [name, commit] : state.coming) {
+    const auto& [committer, mbarrier] = name;
+    const auto known = state.done.find(committer);
+    const bool is_work_done =
+        known != state.done.end() && commit.moment.num_issued <= known->second.num_issued;
+    const bool is_strict = is_work_done || committer->cta == &cta;
+    if (!is_strict || is_strict_) report(cta, mbarrier, commit, is_strict);
+  }
+}
 
 void CommitChecker::cta_ended(Cta& cta) {
   const std::lock_guard lock(mutex_);
   const auto at = clusters_.find(cta.cluster);
   if (at == clusters_.end()) return;
   ClusterState& cluster = at->second;
-  for (const auto& [name, commit] : cluster.ctas[&cta].coming) {
-    if (name.first->cta != &cta) report(cta, name.second, commit);
-  }
+  check_ended(cta, cluster.ctas[&cta]);
   if (++cluster.num_ended == cta.cluster->ctas.size()) clusters_.erase(at);
 }
 
@@ -41,11 +46,12 @@ void CommitChecker::tensor_committed(Warp& warp, const Insn& insn, const TensorC
   const std::lock_guard lock(mutex_);
   ClusterState& cluster = clusters_[warp.cta->cluster];
   Pipe& pipe = cluster.pipes[&warp];
-  pipe.commits.push_back(pipe.num_issued);
+  const Moment moment{pipe.num_issued, static_cast<std::uint32_t>(pipe.commits.size() + 1)};
+  pipe.commits.push_back(moment);
   for (const std::uint32_t address : commit.targets) {
     const Cta* const target = warp.cta->cluster->ctas[address >> kSharedRankShift].get();
     cluster.ctas[target].coming[{&warp, address & kSharedOffsetMask}] = {
-        execution_of(warp, insn, 1U << commit.lane), pipe.num_issued};
+        execution_of(warp, insn, 1U << commit.lane), moment};
   }
 }
 
@@ -53,7 +59,7 @@ void CommitChecker::learn(CtaState& cta, const Moments& done) {
   join(cta.done, done);
   std::erase_if(cta.coming, [&](const auto& entry) {
     const auto at = cta.done.find(entry.first.first);
-    return at != cta.done.end() && entry.second.moment <= at->second;
+    return at != cta.done.end() && entry.second.moment.num_commits <= at->second.num_commits;
   });
 }
 
@@ -92,9 +98,10 @@ void CommitChecker::barrier(Warp& warp, const Insn&, std::uint32_t, const Barrie
   if (event.is_passed) learn(state, cluster.met[state.generation]);
 }
 
-void CommitChecker::report(const Cta& cta, std::uint32_t mbarrier, const Commit& commit) {
+void CommitChecker::report(const Cta& cta, std::uint32_t mbarrier, const Commit& commit,
+                           bool is_strict) {
   Finding finding;
-  finding.check = "sync";
+  finding.check = is_strict ? "strict" : "sync";
   finding.kernel = cta.grid->code->info.name;
   finding.what =
       fmt::format("{} ends while a tcgen05.commit may still arrive in it", describe_cta(cta));

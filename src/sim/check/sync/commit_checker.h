@@ -5,6 +5,8 @@
 // The tensor pipe of a thread works in order: a commit has arrived, too, when a later one has been
 // waited for, or one with no work in between. The wait may be another CTA's, if that one arrives
 // afterwards at what the CTA waits for: an mbarrier, or the cluster's barrier.
+//
+// Strict wants a wait for the commit itself or a later one, of the own CTA's, too.
 #pragma once
 
 #include "sim/event/finding.h"
@@ -20,7 +22,7 @@ namespace tilewright::sim {
 
 class CommitChecker final : public Observer {
  public:
-  explicit CommitChecker(Findings& findings) : findings_(findings) {}
+  CommitChecker(Findings& findings, bool is_strict) : findings_(findings), is_strict_(is_strict) {}
 
   bool wants_instructions() const override { return false; }
   bool is_thread_safe() const override { return true; }
@@ -33,16 +35,19 @@ class CommitChecker final : public Observer {
                const BarrierEvent& event) override;
 
  private:
-  /// The moments of a pipe are counted by what was issued to it.
+  /// Of a pipe, in its order: what was issued to it, and how many commits.
+  struct Moment {
+    std::uint32_t num_issued = 0, num_commits = 0;
+  };
   struct Pipe {
     std::uint32_t num_issued = 0;
-    std::vector<std::uint32_t> commits;  ///< num_issued at each
+    std::vector<Moment> commits;  ///< the moment of each
   };
   struct Commit {
     Execution by;
-    std::uint32_t moment = 0;
+    Moment moment;
   };
-  using Moments = std::map<const Warp*, std::uint32_t>;  ///< up to which a pipe is known to be done
+  using Moments = std::map<const Warp*, Moment>;  ///< up to which a pipe is known to be done
   struct CtaState {
     /// By warp and mbarrier, the last that may still come.
     std::map<std::pair<const Warp*, std::uint32_t>, Commit> coming;
@@ -57,10 +62,13 @@ class CommitChecker final : public Observer {
     std::size_t num_ended = 0;
   };
 
+  static void join(Moments& to, const Moments& from);
   static void learn(CtaState& cta, const Moments& done);
-  void report(const Cta& cta, std::uint32_t mbarrier, const Commit& commit);
+  void check_ended(const Cta& cta, CtaState& state);
+  void report(const Cta& cta, std::uint32_t mbarrier, const Commit& commit, bool is_strict);
 
   Findings& findings_;
+  bool is_strict_;
   std::mutex mutex_;
   std::unordered_map<const Cluster*, ClusterState> clusters_;
 };
