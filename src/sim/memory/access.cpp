@@ -476,6 +476,9 @@ Range resolve_range(Warp& warp, std::uint32_t lane, AddressSpace space, std::uin
       bytes > cta.shared_bytes - offset) {
     fault_shared(warp, kind, address, bytes, lanes);
   }
+  if (space == AddressSpace::kSharedCta && &cta != warp.cta && warp.grid->options.checks.mem) {
+    fault_wrong_space(space, kind, address, lanes);
+  }
   return {cta.shared + offset, true, address, &cta};
 }
 

@@ -157,7 +157,8 @@ class OrderChecker final : public Observer {
     std::uint32_t last_wait = kNoInsn;                   ///< barrier or mbarrier it passed last
   };
   struct Mbarrier {
-    Agent agent = 0;
+    Agent agent = 0;   ///< of the copies that complete on it
+    Agent stores = 0;  ///< likewise st.async and red.async, which are of the generic proxy
     std::uint32_t phase = 1;
     bool parity = false;
     Phase current, completed[2];

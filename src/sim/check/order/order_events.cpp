@@ -291,10 +291,14 @@ std::uint64_t OrderChecker::async_issued(Warp& warp, const Insn& insn,
       if (at == all.end()) return 0;
       Mbarrier& barrier = at->second;
       check_init(warp, insn, operation.lanes, operation.mbarrier, barrier, true);
-      mbarrier_work.agent = barrier.agent;
+      // The phase hands on what the operation does itself, and nothing that its thread did before:
+      // PTX ISA, "Asynchronous Operations" under "Program Order".
+      const bool is_store = operation.kind == AsyncKind::kStoreAsync;
+      if (is_store && barrier.stores == 0) barrier.stores = new_agent(AgentKind::kMbarrier, warp);
+      mbarrier_work.agent = is_store ? barrier.stores : barrier.agent;
       mbarrier_work.time = barrier.phase;
-      barrier.current.near.seen.raise(barrier.agent, barrier.phase);
-      barrier.current.near.raise_fenced(barrier.agent, barrier.phase);
+      barrier.current.near.seen.raise(mbarrier_work.agent, barrier.phase);
+      if (!is_store) barrier.current.near.raise_fenced(barrier.agent, barrier.phase);
       reads = writes = &mbarrier_work;
       break;
     }

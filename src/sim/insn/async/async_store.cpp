@@ -69,7 +69,8 @@ Step store_async(Warp& warp, const Insn& insn, std::uint32_t active) {
                   warp.row<std::byte>(form.values[std::size_t(j)]) + std::size_t(lane) * element,
                   element);
     }
-    const AsyncRange ranges[] = {{kind, Proxy::kAsync, true, range.address, size}};
+    check_same_cta("st.async and red.async", range.address, place, lane);
+    const AsyncRange ranges[] = {{kind, Proxy::kGeneric, true, range.address, size}};
     AsyncOperation operation;
     operation.kind = AsyncKind::kStoreAsync;
     operation.completion = AsyncCompletion::kMbarrier;

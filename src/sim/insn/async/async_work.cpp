@@ -60,6 +60,18 @@ MbarrierPlace mbarrier_in_rank(Warp& warp, int lane, const MbarrierPlace& place,
   return find_mbarrier(warp, lane, AddressSpace::kSharedCluster, rank << kSharedRankShift | offset);
 }
 
+void check_same_cta(std::string_view name, std::uint64_t data, const MbarrierPlace& mbarrier,
+                    int lane) {
+  const std::uint32_t data_rank = static_cast<std::uint32_t>(data) >> kSharedRankShift;
+  const std::uint32_t mbarrier_rank = mbarrier.address >> kSharedRankShift;
+  if (data_rank == mbarrier_rank) return;
+  fault(
+      FaultKind::kInvalidAddressSpace, 1U << lane,
+      fmt::format("{}: the data go to the CTA of rank {}, and the mbarrier is in that of rank {}; "
+                  "both must be in one CTA",
+                  name, data_rank, mbarrier_rank));
+}
+
 void check_mbarrier(MbarrierError error, std::string_view name, const MbarrierPlace& place,
                     std::uint32_t lanes) {
   if (error == MbarrierError::kNone) return;

@@ -54,6 +54,11 @@ MbarrierPlace find_mbarrier(Warp& warp, int lane, AddressSpace space, std::uint6
 MbarrierPlace mbarrier_in_rank(Warp& warp, int lane, const MbarrierPlace& place,
                                std::uint32_t rank);
 
+/// Faults if what is written to shared memory and the mbarrier on which it completes are in
+/// different CTAs.
+void check_same_cta(std::string_view name, std::uint64_t data, const MbarrierPlace& mbarrier,
+                    int lane);
+
 /// Faults with the instruction's name and the state of the barrier, if there is an error.
 void check_mbarrier(MbarrierError error, std::string_view name, const MbarrierPlace& place,
                     std::uint32_t lanes);

@@ -120,6 +120,7 @@ Step bulk(Warp& warp, const Insn& insn, std::uint32_t active) {
     if (form.byte_mask != kNoRow) copy.byte_mask = warp.row<std::uint16_t>(form.byte_mask)[lane];
     if (!is_store) {
       copy.mbarrier = find_mbarrier(warp, lane, form.mbarrier.space, barrier[lane]);
+      check_same_cta("bulk copy", copy.destination.address, copy.mbarrier, lane);
     }
     if (form.cta_mask != kNoRow) {
       start_multicast(warp, insn, lane, form, copy, warp.row<std::uint16_t>(form.cta_mask)[lane]);

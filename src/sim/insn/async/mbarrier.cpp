@@ -7,6 +7,8 @@
 
 #include <string>
 
+#include <fmt/format.h>
+
 namespace tilewright::sim {
 namespace {
 
@@ -243,6 +245,13 @@ Step wait_mbarrier(Warp& warp, const Insn& insn, std::uint32_t active) {
     const int lane = std::countr_zero(rest);
     if (addresses[lane] != last_address) {
       place = find_mbarrier(warp, lane, form.address.space, addresses[lane]);
+      if (place.address >> kSharedRankShift != warp.cta->rank) {
+        fault(
+            FaultKind::kInvalidAddressSpace, 1U << lane,
+            fmt::format("a wait for an mbarrier of the CTA of rank {}: a thread can only wait for "
+                        "those of its own CTA",
+                        place.address >> kSharedRankShift));
+      }
       last_address = addresses[lane];
     }
     const std::uint64_t state = form.is_parity ? warp.row<std::uint32_t>(insn.op[2])[lane]
