@@ -280,6 +280,8 @@ class Observer {
   virtual void mbarrier(Warp&, const Insn&, const MbarrierEvent&) {}
   virtual void fence(Warp&, const Insn&, std::uint32_t /*lanes*/, const FenceEvent&) {}
   virtual void barrier(Warp&, const Insn&, std::uint32_t /*lanes*/, const BarrierEvent&) {}
+  /// An .aligned instruction whose guard holds in some lanes only.
+  virtual void guarded_apart(Warp&, const Insn&, std::uint32_t /*active*/) {}
   /// shfl, vote, match, redux, mma.sync, ldmatrix and so on: lanes that met, without memory order.
   virtual void lanes_met(Warp&, const Insn&, std::uint32_t /*lanes*/) {}
 

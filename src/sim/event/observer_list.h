@@ -82,6 +82,9 @@ class ObserverList final : public Observer {
     }
     return out;
   }
+  void guarded_apart(Warp& warp, const Insn& insn, std::uint32_t active) override {
+    notify(&Observer::guarded_apart, warp, insn, active);
+  }
   void lanes_met(Warp& warp, const Insn& insn, std::uint32_t lanes) override {
     notify(&Observer::lanes_met, warp, insn, lanes);
   }

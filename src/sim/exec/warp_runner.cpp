@@ -154,12 +154,16 @@ void Runner::run_group(std::size_t self) {
   for (;;) {
     const Insn& insn = code[pc];
     warp_.pc = pc;
-    if ((insn.flags & kAligned) != 0 && lanes != warp_.live) {
-      group->pc = pc;
-      park(self, kAllLanes, false);
-      break;
-    }
     const std::uint32_t active = lanes & (*warp_.row<std::uint32_t>(insn.guard) ^ insn.guard_flip);
+    if ((insn.flags & kAligned) != 0) {
+      if (lanes != warp_.live) {
+        group->pc = pc;
+        park(self, kAllLanes, false);
+        break;
+      }
+      const bool is_apart = active != lanes && active != 0;
+      if (is_apart && warp_.observer != nullptr) warp_.observer->guarded_apart(warp_, insn, active);
+    }
     Step step = Step::kNext;
     if constexpr (kInit) {
       if ((insn.flags & warp_.undefined_flags) != 0) [[unlikely]] {

@@ -232,6 +232,12 @@ void SyncChecker::check_named(const Warp& warp, const Insn& insn, std::uint32_t 
   last = {event.generation, now};
 }
 
+void SyncChecker::guarded_apart(Warp& warp, const Insn& insn, std::uint32_t active) {
+  report(warp.grid->code->info.name, "an .aligned instruction is executed by some lanes of a warp",
+         {place_of(warp, insn, active, "executed")},
+         "its guard must hold in all lanes of the warp or in none");
+}
+
 void SyncChecker::barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
                           const BarrierEvent& event) {
   if (event.kind == BarrierKind::kNamed && is_strict_) check_named(warp, insn, lanes, event);

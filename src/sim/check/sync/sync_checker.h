@@ -28,6 +28,7 @@ class SyncChecker final : public Observer {
   void mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) override;
   void barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
                const BarrierEvent& event) override;
+  void guarded_apart(Warp& warp, const Insn& insn, std::uint32_t active) override;
   std::vector<std::string> describe_mbarrier(const Cta& cta, std::uint32_t offset) override;
   std::vector<WarpName> missing_at_mbarrier(const Cta& cta, std::uint32_t offset) override;
 
