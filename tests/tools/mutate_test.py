@@ -38,6 +38,8 @@ mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%r2], %r3;
 	elect.sync _|p, 0xffffffff;
 	wgmma.wait_group.sync.aligned 1;
 	fence.proxy.async.shared::cta;
+	setmaxnreg.dec.sync.aligned.u32 40;
+	setmaxnreg.inc.sync.aligned.u32 256;
 	tcgen05.mma.cta_group::1.kind::f16 [%r5], %rd1, %rd2, %r6, p;
 }
 .func helper()
@@ -109,6 +111,9 @@ class Changes(unittest.TestCase):
         self.assertEqual(changes("elect.sync"), {"all lanes": "setp.eq.u32 p, 0, 0;"})
         self.assertEqual(changes("wait_group")["one more"], "wgmma.wait_group.sync.aligned 2;")
         self.assertEqual(changes("fence.proxy")["other space"], "fence.proxy.async.global ;")
+        self.assertEqual(changes("setmaxnreg.dec"),
+                         {"count + 8": "setmaxnreg.dec.sync.aligned.u32 48;", "delete": ""})
+        self.assertEqual(changes("setmaxnreg.inc"), {})  # there is no more than 256
         self.assertEqual(changes("tcgen05.mma"), {})
         self.assertIn("xor.b64 mutated, %rd2, 13835058055282163712;",
                       changes("tcgen05.mma", sites.DESCRIPTOR_KINDS)["layout 64B of B"])

@@ -135,6 +135,14 @@ def of_elect(insn):
     yield "all lanes", insn.true(insn.operands[0].split("|")[1])
 
 
+def of_set_registers(insn):
+    """Eight registers more than there are, of a launch whose warps share all."""
+    if insn.value(0) + 8 <= 256:
+        yield "count + 8", insn.with_operand(0, ("add", 8))
+    if ".dec" in insn.op:
+        yield "delete", ""
+
+
 def of_strong_access(insn):
     yield from weaker(insn)
 
@@ -168,6 +176,7 @@ KINDS = (
     ("tcgen05 dealloc, relinquish", r"tcgen05\.(dealloc|relinquish)", delete),
     ("griddepcontrol", r"griddepcontrol", delete),
     ("elect for all lanes", r"elect\.sync", of_elect),
+    ("setmaxnreg", r"setmaxnreg", of_set_registers),
     ("atomics and strong accesses", r"(atom|red|ld|st)\..*(acq_rel|acquire|release)", of_strong_access),
 )
 # Kinds whose changes are rows of their own.

@@ -7,6 +7,7 @@
 #include "sim/check/order/order_checker.h"
 #include "sim/check/sync/commit_checker.h"
 #include "sim/check/sync/phase_checker.h"
+#include "sim/check/sync/register_checker.h"
 #include "sim/check/sync/sync_checker.h"
 #include "sim/check/sync/visit_checker.h"
 #include "sim/check/tensor/mma_checker.h"
@@ -46,6 +47,7 @@ CheckerSet make_observer(const Options& options, const KernelCode& code, Finding
     add(std::make_unique<SyncChecker>(findings, checks.strict));
     add(std::make_unique<VisitChecker>(findings));
     if (has("tcgen05")) add(std::make_unique<CommitChecker>(findings, checks.strict));
+    if (has("setmaxnreg")) add(std::make_unique<RegisterChecker>(findings, checks.strict));
     if (has("cp")) add(std::make_unique<OpenCopies>(findings, checks.strict));
   }
   const bool is_in_chain = order_of_launches.history != nullptr;

@@ -31,6 +31,7 @@ bool is_dynamic(SpecialRegister which) {
 }
 
 /// What ptxas keeps to: .maxnreg, and registers for all threads of as many CTAs as the kernel says.
+/// Their warps go to four parts of an SM, and all four must have room for as many.
 std::uint32_t register_limit(const LaunchBounds& bounds) {
   constexpr std::uint64_t kPerThread = 255, kPerSm = 65536, kUnit = 8, kEnough = 1 << 20;
   const std::uint64_t most = bounds.max_registers != 0 ? bounds.max_registers : kPerThread;
@@ -39,8 +40,36 @@ std::uint32_t register_limit(const LaunchBounds& bounds) {
   std::uint64_t threads = std::max(1U, bounds.min_ctas_per_sm);
   for (const std::uint32_t extent : extents)
     threads = std::min(threads, kEnough) * std::max(1U, extent);
-  const std::uint64_t fitting = kPerSm / ((threads + 31) / 32 * 32) / kUnit * kUnit;
+  const std::uint64_t fitting = kPerSm / align_up(threads, 4 * kLanes) / kUnit * kUnit;
   return static_cast<std::uint32_t>(std::min(most, std::max(fitting, 2 * kUnit)));
+}
+
+/// What ptxas 13.0 gives each thread of a kernel with setmaxnreg, by trials: the most that an .inc
+/// asks for, but no more than .maxnreg and .minnctapersm with .maxntid allow. One of the two must
+/// be there, else it does not know ("unable to determine register count at entry") and drops them.
+std::uint32_t entry_registers(const KernelCode& code) {
+  constexpr std::uint32_t kFewest = 24;
+  std::uint32_t most_asked = 0;
+  bool is_any = false;
+  for (const Insn& insn : code.insns) {
+    const Instruction* const syntax = code.place(insn).syntax;
+    if (syntax == nullptr || syntax->opcode != "setmaxnreg") continue;
+    is_any = true;
+    if (insn.small != 0) most_asked = std::max(most_asked, static_cast<std::uint32_t>(insn.imm));
+  }
+  const LaunchBounds& bounds = code.info.bounds;
+  const bool has_threads = bounds.max_threads[0] != 0 || bounds.required_threads[0] != 0;
+  const bool counts_ctas = bounds.min_ctas_per_sm != 0 && has_threads;
+  if (!is_any || (bounds.max_registers == 0 && !counts_ctas)) return 0;
+  LaunchBounds known = bounds;
+  if (bounds.max_registers != 0) known.max_registers = std::max(kFewest, bounds.max_registers);
+  if (!counts_ctas) {
+    std::ranges::fill(known.max_threads, 0);
+    std::ranges::fill(known.required_threads, 0);
+  }
+  const std::uint32_t limit = register_limit(known);
+  if (limit < kFewest) return 0;
+  return most_asked == 0 ? limit : std::min(limit, most_asked);
 }
 
 /// Whether all that CTAs tell each other is integers that they add up, or the like.
@@ -101,6 +130,8 @@ std::unique_ptr<KernelCode> CodeBuilder::build(const Function& entry) {
   code_->constants.resize(code_->register_bytes - code_->constants_begin);
   code_->info.num_registers =
       std::clamp(registers_.num_live + 8, 16U, std::max(16U, register_limit(entry.bounds)));
+  code_->info.entry_registers = entry_registers(*code_);
+  if (code_->info.entry_registers != 0) code_->info.num_registers = code_->info.entry_registers;
   return std::move(code_);
 }
 

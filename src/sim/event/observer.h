@@ -243,6 +243,14 @@ struct WarpName {
   std::uint32_t warp = 0;
 };
 
+/// setmaxnreg by a warp, when it does not wait (any longer).
+struct RegisterEvent {
+  bool is_inc = false;
+  std::uint32_t lanes = 0;
+  std::uint32_t count = 0;   ///< of a thread, that it is to have
+  std::uint32_t before = 0;  ///< that it had; 0 if they are not counted
+};
+
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -282,6 +290,7 @@ class Observer {
   virtual void barrier(Warp&, const Insn&, std::uint32_t /*lanes*/, const BarrierEvent&) {}
   /// An .aligned instruction whose guard holds in some lanes only.
   virtual void guarded_apart(Warp&, const Insn&, std::uint32_t /*active*/) {}
+  virtual void registers_set(Warp&, const Insn&, const RegisterEvent&) {}
   /// shfl, vote, match, redux, mma.sync, ldmatrix and so on: lanes that met, without memory order.
   virtual void lanes_met(Warp&, const Insn&, std::uint32_t /*lanes*/) {}
 

@@ -85,6 +85,9 @@ class ObserverList final : public Observer {
   void guarded_apart(Warp& warp, const Insn& insn, std::uint32_t active) override {
     notify(&Observer::guarded_apart, warp, insn, active);
   }
+  void registers_set(Warp& warp, const Insn& insn, const RegisterEvent& event) override {
+    notify(&Observer::registers_set, warp, insn, event);
+  }
   void lanes_met(Warp& warp, const Insn& insn, std::uint32_t lanes) override {
     notify(&Observer::lanes_met, warp, insn, lanes);
   }

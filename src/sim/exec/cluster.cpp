@@ -46,7 +46,9 @@ void start_warp(Warp& warp, Cta& cta, std::uint32_t index) {
   const std::uint32_t left = cta.num_threads - 32 * index;
   warp.live = warp.existing = left >= 32 ? kAllLanes : (1U << left) - 1;
   warp.groups.push_back({0, warp.live, {}, false, false, 0});
-  warp.num_registers = code.info.num_registers;
+  constexpr std::uint32_t kRegisterUnit = 8;  // of a thread: 256 of a warp
+  warp.num_registers =
+      static_cast<std::uint32_t>(aligned(code.info.entry_registers, kRegisterUnit));
   // What a register holds at first is arbitrary on the device and the same every time here.
   std::memset(warp.registers, 0xcd, code.constants_begin);
   std::memset(warp.registers, 0xff, kRowAlign);

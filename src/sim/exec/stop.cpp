@@ -6,6 +6,7 @@
 #include "sim/event/observer.h"
 #include "sim/state/code.h"
 #include "sim/state/lane_names.h"
+#include "sim/state/waits.h"
 #include "sim/tensor/tensor_memory.h"
 
 #include <algorithm>
@@ -68,7 +69,11 @@ std::string wait_text(const Warp& warp, const LaneGroup& group) {
     case WaitKind::kWgmma:
       return "waits at a wgmma for the other warps of the warpgroup: all four must come to it";
     case WaitKind::kRegisters:
-      return "waits for registers that other warps must give back (setmaxnreg.dec)";
+      return fmt::format(
+          "asks for {} registers a thread, {} more than it has: {} of the CTA's pool, "
+          "which has {},",
+          group.wait.a, group.wait.a - warp.num_registers, registers_missing(warp, group.wait.a),
+          warp.cta->free_registers);
     case WaitKind::kGridSync:
       return "waits for the other CTAs of the grid";
     case WaitKind::kColumns:
@@ -137,7 +142,7 @@ int distance_of(const Waiters& waiters, const std::vector<Waiters>& all) {
     const Insn& insn = cta.grid->code->insns[waiters.group->pc];
     return (insn.flags & kAligned) != 0 ? 0 : 1;
   }
-  if (wait.kind == WaitKind::kColumns) return 1;
+  if (wait.kind == WaitKind::kColumns || wait.kind == WaitKind::kRegisters) return 1;
   if (wait.kind != WaitKind::kMbarrier) return 3;
   const auto offset = static_cast<std::uint32_t>(wait.a) & kSharedOffsetMask;
   Mbarrier state;
@@ -222,6 +227,29 @@ std::vector<std::string> describe_columns(const TensorMemory& own) {
   return out;
 }
 
+/// How many registers each warp of a CTA holds.
+std::vector<std::string> describe_registers(const Cta& cta) {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> held;  // warps, by registers of a thread
+  std::map<std::uint32_t, std::vector<std::uint32_t>> ended;
+  for (const Warp& warp : cta.warps) {
+    (warp.live != 0 ? held : ended)[warp.num_registers].push_back(warp.index);
+  }
+  const std::uint32_t at_entry = cta.grid->code->info.entry_registers;
+  std::vector<std::string> out = {
+      fmt::format("{} has {} registers: {} of {} threads at the launch; {} of them are in the pool",
+                  describe_cta(cta), (at_entry + 7) / 8 * 8 * kLanes * cta.warps.size(), at_entry,
+                  cta.num_threads, cta.free_registers)};
+  for (const auto& [count, warps] : held) {
+    out.push_back(fmt::format("  {} {} {} a thread", describe_warps(warps),
+                              warps.size() == 1 ? "holds" : "hold", count));
+  }
+  for (const auto& [count, warps] : ended) {
+    out.push_back(fmt::format("  {} ended with {} a thread, which no .dec has given back",
+                              describe_warps(warps), count));
+  }
+  return out;
+}
+
 /// What is known of the thing that is waited for, the first time that it is met.
 void explain(const Waiters& waiters, std::set<std::string>& said, std::vector<std::string>& notes) {
   const Cta& cta = *waiters.cta;
@@ -261,6 +289,9 @@ void explain(const Waiters& waiters, std::set<std::string>& said, std::vector<st
     }
     case WaitKind::kColumns:
       for (const std::string& line : describe_columns(*cta.tensor_memory)) say(line);
+      return;
+    case WaitKind::kRegisters:
+      for (const std::string& line : describe_registers(cta)) say(line);
       return;
     default:
       return;
@@ -321,6 +352,15 @@ Finding deadlock_of(const std::vector<std::unique_ptr<Cluster>>& clusters) {
         "the CTAs of an SM share its columns: a CTA that holds some, or the permit, must be able "
         "to go on without the CTAs that wait; take fewer columns, let fewer CTAs be resident "
         "(more dynamic shared memory), relinquish the permit after the last tcgen05.alloc";
+  }
+  const bool lacks_registers = std::ranges::any_of(
+      all, [](const Waiters& waiters) { return waiters.group->wait.kind == WaitKind::kRegisters; });
+  if (lacks_registers) {
+    out.missing =
+        "what the warps of a CTA hold after setmaxnreg must not be more than they have at the "
+        "launch, and warps that ask for more wait until others have given it back: ask for fewer "
+        "by "
+        ".inc, or let .dec leave fewer";
   }
   if (all.size() > kMostPlaces) {
     out.notes.push_back(

@@ -31,6 +31,9 @@ struct KernelInfo {
   std::uint32_t local_bytes = 0;  ///< per thread
   std::uint32_t const_bytes = 0;
   std::uint32_t num_registers = 0;  ///< estimated; within the launch bounds
+  /// Of a thread at the entry, as ptxas sets them for setmaxnreg. 0: there is none, or nothing in
+  /// the text says how many registers there are, and then ptxas leaves the instructions out
+  std::uint32_t entry_registers = 0;
   LaunchBounds bounds;
   std::string
       problem;  ///< why it cannot run (an unknown instruction, with its place); "" if it can

@@ -28,6 +28,10 @@ bool has_warpgroup_come(const Warp& warp, std::uint64_t num_wgmmas) {
   return has_warpgroup_reached(warp, &Warp::num_wgmmas, num_wgmmas);
 }
 
+std::uint64_t registers_missing(const Warp& warp, std::uint64_t registers_per_thread) {
+  return (registers_per_thread - warp.num_registers) * kLanes;
+}
+
 bool is_over(const Warp& warp, const Wait& wait) {
   switch (wait.kind) {
     case WaitKind::kNamedBarrier:
@@ -53,6 +57,8 @@ bool is_over(const Warp& warp, const Wait& wait) {
       }
       return version != wait.b;
     }
+    case WaitKind::kRegisters:
+      return warp.cta->free_registers >= registers_missing(warp, wait.a);
     default:
       return true;  // asked again by the instruction itself
   }

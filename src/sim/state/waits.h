@@ -16,4 +16,7 @@ bool has_warpgroup_committed(const Warp& warp, std::uint64_t num_groups);
 /// Whether they all have come to so many wgmmas.
 bool has_warpgroup_come(const Warp& warp, std::uint64_t num_wgmmas);
 
+/// Registers of all lanes that the warp must get to have so many for each.
+std::uint64_t registers_missing(const Warp& warp, std::uint64_t registers_per_thread);
+
 }  // namespace tilewright::sim

@@ -47,7 +47,7 @@ enum class WaitKind : std::uint8_t {
   kMbarrier,
   kWarpSync,   ///< a: lanes that must come
   kAsync,      ///< a: kind of own async work, b: how many groups may stay open
-  kRegisters,  ///< setmaxnreg.inc
+  kRegisters,  ///< setmaxnreg.inc. a: of a thread, that it asks for
   kWarpgroup,  ///< b: groups of wgmma that all four warps must have committed
   kWgmma,      ///< b: how many wgmmas all four warps must have come to
   kGridSync,
@@ -130,7 +130,7 @@ struct alignas(64) Warp {
   std::uint64_t num_wgmma_meetings = 0;  ///< of the warpgroup; reported by its first warp
   std::uint32_t allocation_cache_version = 0;
   std::uint64_t cached_begin = 1, cached_end = 0;  ///< the allocation that was used last
-  std::uint32_t num_registers = 0;                 ///< per thread, as set by setmaxnreg
+  std::uint32_t num_registers = 0;                 ///< of a thread, if setmaxnreg counts them; or 0
   std::uint64_t num_executed = 0;                  ///< warp instructions
   std::uint64_t num_joins = 0;                     ///< groups of lanes that met again
   std::uint64_t num_wakes = 0;                     ///< waits that came to their end
@@ -165,7 +165,7 @@ struct Cta {
   std::uint32_t num_threads = 0;
   std::unique_ptr<NamedBarriers> barriers;
   std::array<BarrierReduction, kNumNamedBarriers> reductions;  ///< of the last generation
-  std::uint32_t free_registers = 0;                            ///< given back by setmaxnreg.dec
+  std::uint32_t free_registers = 0;  ///< the pool: given back by setmaxnreg.dec, and not taken
   bool is_done = false;
   std::deque<PipeWork> tensor_pipe;             ///< issued and not in effect, in order
   std::shared_ptr<TensorMemory> tensor_memory;  ///< null until it is used (tensor_pipe.h)

@@ -32,7 +32,8 @@ std::uint32_t FunctionObject::max_threads() const {
   const std::uint32_t per_warp =
       (info.num_registers * kWarpThreads + kRegisterUnit - 1) / kRegisterUnit * kRegisterUnit;
   if (per_warp == 0) return limit;
-  return std::min(limit, model().registers_per_sm / per_warp * kWarpThreads);
+  constexpr std::uint32_t kParts = 4;  // of an SM: each must have room for a quarter of the warps
+  return std::min(limit, model().registers_per_sm / kParts / per_warp * kParts * kWarpThreads);
 }
 
 int get_attribute(const FunctionObject& function, FunctionAttribute attribute) {

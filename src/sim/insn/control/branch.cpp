@@ -1,6 +1,8 @@
 // Control flow: PTX ISA, "Control flow instructions", and setmaxnreg.
+#include "sim/event/observer.h"
 #include "sim/exec/control.h"
 #include "sim/insn/sections.h"
+#include "sim/state/waits.h"
 #include "sim/state/warp.h"
 
 #include <bit>
@@ -81,13 +83,32 @@ void lower_brkpt(Lowering& l) {
   l.emit(go_on, {}, 0);
 }
 
-Step set_max_registers(Warp& warp, const Insn& insn, std::uint32_t) {
-  warp.num_registers = static_cast<std::uint32_t>(insn.imm);
+/// Between the warp and the pool of its CTA. What is undefined changes nothing: fewer registers by
+/// .inc, more by .dec (the sync check names it).
+Step set_max_registers(Warp& warp, const Insn& insn, std::uint32_t active) {
+  const bool is_inc = insn.small != 0;
+  const RegisterEvent event{is_inc, active, static_cast<std::uint32_t>(insn.imm),
+                            warp.num_registers};
+  std::uint32_t& pool = warp.cta->free_registers;
+  if (event.before != 0 && is_inc && event.count > event.before) {
+    const std::uint64_t missing = registers_missing(warp, event.count);
+    if (pool < missing) {
+      warp.wait = {WaitKind::kRegisters, event.count, 0};
+      return Step::kRetry;
+    }
+    pool -= static_cast<std::uint32_t>(missing);
+    warp.num_registers = event.count;
+  } else if (event.before != 0 && !is_inc && event.count < event.before) {
+    pool += (event.before - event.count) * kLanes;
+    warp.num_registers = event.count;
+  }
+  if (warp.observer != nullptr) warp.observer->registers_set(warp, insn, event);
   return Step::kNext;
 }
 
 void lower_setmaxnreg(Lowering& l) {
-  if (l.take_one_of({"inc", "dec"}) < 0) l.fail("setmaxnreg needs .inc or .dec");
+  const int action = l.take_one_of({"inc", "dec"});
+  if (action < 0) l.fail("setmaxnreg needs .inc or .dec");
   l.take("sync");
   l.take("aligned");
   l.type();
@@ -98,6 +119,7 @@ void lower_setmaxnreg(Lowering& l) {
   }
   Insn& insn = l.emit(set_max_registers, {}, 0);
   insn.imm = count;
+  insn.small = action == 0;  // .inc
   insn.flags |= kAligned;
 }
 
