@@ -4,6 +4,7 @@
 #include "bench/timing/timing.h"
 #include "tests/cli/run_tool.h"
 
+#include <cmath>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -138,8 +139,9 @@ TEST(TimingToolTest, PredictsAttentionAsWellAsThePageSays) {
   EXPECT_EQ(summary["pairs_in_order"], 1);
 }
 
-// Rows of a log that no constant was looked up for: two CTAs that share tokens, -2 % when this was
-// written, and two that share a tile, -17 %.
+// Rows of a log that no constant was looked up for, each by itself: two CTAs that share tokens,
+// -2 % when this was written, and two that share a tile, -17 %, of which the model does not know
+// all that dividing k costs. Both have three percent points more than that.
 TEST(TimingToolTest, PredictsLinearLayers) {
   const Outcome outcome =
       run_tool("--json bench timing " TILEWRIGHT_SOURCE_DIR
@@ -147,10 +149,13 @@ TEST(TimingToolTest, PredictsLinearLayers) {
                " --kernels w4a16:wide_bf16_t128_s2 w4a16:wide_bf16_t128_r2 --rows 64 "
                "--features 4096 --sample 2");
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  const json summary = outcome.parsed()["summary"];
-  EXPECT_EQ(summary["points"], 2);
-  EXPECT_LT(summary["mean_absolute_error"].get<double>(), 0.15);
-  EXPECT_EQ(summary["pairs_in_order"], 1);
+  const json result = outcome.parsed();
+  EXPECT_EQ(result["summary"]["points"], 2);
+  EXPECT_EQ(result["summary"]["pairs_in_order"], 1);
+  for (const json& point : result["points"]) {
+    const bool is_divided = point["kernel"] == "w4a16:wide_bf16_t128_s2";
+    EXPECT_LT(std::abs(point["error"].get<double>()), is_divided ? 0.20 : 0.05) << point;
+  }
 }
 
 // Calls that stand in a graph: 5.1 us for 5.1, most of them launches. With launches from the host

@@ -243,7 +243,11 @@ TEST(TimingRecording, BarriersAndFences) {
   EXPECT_NEAR(each("proxy_fence, 1 warps"), p.proxy_fence, 2);
   const double relaxed = each("cluster_barrier_relaxed, 2 CTAs, 4 warps");
   EXPECT_NEAR(relaxed, p.cluster_release, 5);
-  EXPECT_NEAR(each("cluster_barrier, 2 CTAs, 4 warps") - relaxed, p.memory_fence_alone, 5);
+  const double fence = each("cluster_barrier, 2 CTAs, 4 warps") - relaxed;
+  EXPECT_NEAR(fence, p.memory_fence_alone, 5);
+  const double fence_of_12 =
+      each("cluster_barrier, 2 CTAs, 12 warps") - each("cluster_barrier_relaxed, 2 CTAs, 12 warps");
+  EXPECT_NEAR((fence_of_12 - fence) / 8, p.fence_interval, 0.5);
 }
 
 // Bytes between CTAs of a cluster, and what one warp stores before it has to wait.

@@ -91,7 +91,7 @@ class Engine {
   double operands_ready(const PlayingWarp& warp, std::uint32_t insn, WaitCause& cause) const;
   void set_results(PlayingWarp& warp, double time, WaitCause producer);
   /// Clocks for which the pipe is busy with an instruction.
-  double interval_of(const Sm& sm, const InsnCost& cost) const;
+  double interval_of(const Sm& sm, const Sm::Scheduler& scheduler, const InsnCost& cost) const;
 
   // What the trace says of an instruction. False: the warp waits, and the event comes again.
   bool handle(PlayingWarp& warp, const TraceEvent& event);

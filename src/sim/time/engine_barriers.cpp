@@ -145,9 +145,13 @@ void Engine::handle_fence(PlayingWarp& warp, const TraceEvent& event) {
   }
 }
 
+// Fences of several warps go one after the other.
 double Engine::fence_clocks(PlayingWarp& warp) const {
-  if (warp.stored == 0) return p_.memory_fence_alone;
-  return std::max(p_.memory_fence, std::exchange(warp.stored, 0) - now_);
+  const double turn = warp.cta->sm->fences.serve(now_, p_.fence_interval) - p_.fence_interval;
+  const double clocks = warp.stored == 0
+                            ? p_.memory_fence_alone
+                            : std::max(p_.memory_fence, std::exchange(warp.stored, 0) - turn);
+  return turn - now_ + clocks;
 }
 
 }  // namespace tilewright::sim

@@ -139,7 +139,7 @@ bool Engine::issue_to_pipe(PlayingWarp& warp, const InsnCost& cost) {
   scheduler.free_at = now_ + warp.slots;
   sm.issue_busy += warp.slots;
   const double started = std::max(now_, pipe);
-  const double interval = interval_of(sm, cost);
+  const double interval = interval_of(sm, scheduler, cost);
   pipe = started + interval;
   sm.pipe_busy[static_cast<std::size_t>(cost.pipe)] += interval;
   const bool is_shared = cost.pipe == Pipe::kShared;
@@ -149,9 +149,14 @@ bool Engine::issue_to_pipe(PlayingWarp& warp, const InsnCost& cost) {
   return true;
 }
 
-// Products take part of the register file's ports: what warps compute meanwhile takes longer.
-double Engine::interval_of(const Sm& sm, const InsnCost& cost) const {
-  if (!sm.has_wgmma || sm.tensor.free_at <= now_) return cost.interval;
+// Products take part of the register file's ports: what warps compute meanwhile takes longer. Those
+// of mma.sync, whose operands are all registers, do so at their scheduler.
+double Engine::interval_of(const Sm& sm, const Sm::Scheduler& scheduler,
+                           const InsnCost& cost) const {
+  const bool is_multiplied = sm.has_wgmma && sm.tensor.free_at > now_;
+  const bool is_multiplied_here =
+      scheduler.pipe_free[static_cast<std::size_t>(Pipe::kMmaSync)] > now_;
+  if (!is_multiplied && !is_multiplied_here) return cost.interval;
   switch (cost.pipe) {
     case Pipe::kFma:
       return cost.interval * p_.fma_beside_products;

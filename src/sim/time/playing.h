@@ -212,6 +212,7 @@ struct Sm {
   std::array<Scheduler, kSchedulers> schedulers;
   Server shared, port_in, port_out, l2, hbm, tensor;
   Server remote;              ///< loads and stores to other CTAs of the cluster
+  Server fences;              ///< at the scope of the cluster or the GPU
   double product_shared = 0;  ///< what part of shared memory's time the last product of wgmma takes
   std::array<Server, kWarpgroupWarps> tensor_memory;  ///< by quarter of the lanes
   std::deque<double> products;  ///< of wgmma: ends of those that are under way

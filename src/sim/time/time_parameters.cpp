@@ -34,7 +34,8 @@ TimeParameters h200_parameters() {
   p.alu_interval = 2, p.alu_latency = 4;           // [P]
   p.special_interval = 8, p.special_latency = 17;  // [P]
   p.double_interval = 2, p.double_latency = 8;     // [G] 64 lanes; latency weak
-  // [P] wgmma_beside_*. FMA is weak: from m64n256k16 alone, since sums without pauses keep products
+  // [P] wgmma_beside_*; of mma.sync taken to be the same. FMA is weak: from m64n256k16 alone,
+  // since sums without pauses keep products
   // from being issued at all.
   p.fma_beside_products = 2.9, p.alu_beside_products = 1.6, p.special_beside_products = 1.25;
   p.uniform_latency = 20, p.operand_read = 16;  // weak
@@ -70,8 +71,9 @@ TimeParameters h200_parameters() {
   // [P] A release at the scope of a cluster is the fence of the GPU (MEMBAR.ALL.GPU): a barrier of
   // the cluster takes 364 clocks with it, 82 without. After stores the fence waits for them.
   p.memory_fence = 516, p.memory_fence_alone = 282;
-  p.set_registers = 50;                                   // [P]
-  p.remote_shared_latency = 210;                          // [P] less the addition of the chain
+  p.fence_interval = 8.6;         // [P] cluster_barrier, 12 warps less 4, and less the same relaxed
+  p.set_registers = 50;           // [P]
+  p.remote_shared_latency = 210;  // [P] less the addition of the chain
   p.remote_store_bytes = 22, p.remote_load_bytes = 16.5;  // [P] remote_stores, remote_loads
   p.remote_stores_queued = 8 << 10;  // [P] a warp stores 16 KiB in 513 clocks, at 22 bytes 745
 
@@ -160,7 +162,7 @@ constexpr auto kIdealUnits = std::to_array<IdealUnit>({
      [](TimeParameters& p) {
        p.mbarrier_issue = p.mbarrier_arrival = p.mbarrier_wake = p.mbarrier_ready = kFast;
        p.remote_arrival = p.barrier_release = p.barrier_per_warp = p.cluster_release = kFast;
-       p.proxy_fence = p.memory_fence = p.memory_fence_alone = kFast;
+       p.proxy_fence = p.memory_fence = p.memory_fence_alone = p.fence_interval = kFast;
      }},
     {"launch",
      [](TimeParameters& p) {

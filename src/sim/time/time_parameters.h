@@ -21,7 +21,7 @@ struct TimeParameters {
   double alu_interval = 0, alu_latency = 0;          ///< integers, logic, min and max, packing
   double special_interval = 0, special_latency = 0;  ///< ex2, rcp, sin: MUFU
   double double_interval = 0, double_latency = 0;
-  /// By what factor an instruction keeps its unit longer while products of wgmma run
+  /// By what factor an instruction keeps its unit longer while products of wgmma or mma.sync run
   double fma_beside_products = 1, alu_beside_products = 1, special_beside_products = 1;
   double uniform_latency = 0;  ///< of special registers and constants, by their counter
   double operand_read = 0;     ///< until a load, store or copy has read its registers
@@ -64,6 +64,7 @@ struct TimeParameters {
   /// A fence at the scope of the cluster or the GPU, the release of an arrival too: after stores,
   /// and without
   double memory_fence = 0, memory_fence_alone = 0;
+  double fence_interval = 0;         ///< between two such fences of an SM
   double set_registers = 0;          ///< setmaxnreg
   double remote_shared_latency = 0;  ///< a load from another CTA of the cluster
   /// Of an SM and clock, to and from other CTAs of its cluster; how many bytes of stores wait
