@@ -56,7 +56,7 @@ class ExchangeSweeper {
       });
       if (sum_ == nullptr || bytes > PeerReduceProblem::kMostBytes) continue;
       run_size(bytes, "peer_reduce", [this](void* data, std::int64_t count) {
-        sum_->run(data, count, DType::kF32, stream_.handle());
+        sum_->run(data, data, count, DType::kF32, stream_.handle());
       });
     }
     return std::move(samples_);

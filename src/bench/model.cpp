@@ -74,6 +74,11 @@ bool divides_experts(const model::Share& share) {
   return share.world > 1 && share.scheme == model::Scheme::kExpertParallel;
 }
 
+// In some of its steps.
+bool sums_ranks(const model::Share& share) {
+  return divides_heads(share) || (divides_experts(share) && share.world <= model::kMostKeptTokens);
+}
+
 model::StepShape shape_of(const model::Weights& weights, const model::RunnerOptions& options) {
   return {
       .config = weights.config(),
@@ -147,7 +152,7 @@ class ModelSweeper {
                const std::shared_ptr<comm::Communicator>& comm, const ModelSweep& sweep)
       : device_(device),
         sweep_(sweep),
-        sum_(divides_heads(weights.share())
+        sum_(sums_ranks(weights.share())
                  ? comm::make_rank_sum(device, comm, weights.config().hidden)
                  : nullptr),
         rows_(divides_experts(weights.share()) ? comm::make_rank_rows(device, comm) : nullptr),

@@ -93,8 +93,24 @@ struct StepTimer::State {
     return space->get();
   }
 
-  std::int32_t draw_token() {
-    return static_cast<std::int32_t>(random.bits() % static_cast<std::uint64_t>(config.vocab));
+  // Of this rank, then of all where each has sequences of its own.
+  void draw_tokens(std::int64_t count, std::vector<std::int32_t>& to) {
+    std::vector<std::int32_t> all;
+    for (model::NamedRandom& random : randoms)
+      for (std::int64_t i = 0; i < count; ++i)
+        all.push_back(
+            static_cast<std::int32_t>(random.bits() % static_cast<std::uint64_t>(config.vocab)));
+    const auto own = all.begin() + (ranks.divides_experts() ? ranks.share.rank * count : 0);
+    to.insert(to.end(), own, own + count);
+    if (ranks.divides_experts()) to.insert(to.end(), all.begin(), all.end());
+  }
+
+  std::vector<model::NamedRandom> make_randoms() const {
+    if (!ranks.divides_experts()) return {{1, "tokens"}};
+    std::vector<model::NamedRandom> of_ranks;
+    for (std::int64_t r = 0; r < ranks.share.world; ++r)
+      of_ranks.emplace_back(1, fmt::format("tokens {}", r));
+    return of_ranks;
   }
 
   void upload(const std::vector<std::int32_t>& inputs) {
@@ -134,10 +150,10 @@ struct StepTimer::State {
     return times;
   }
 
-  // Logits of `rows` tokens from token `first` on.
-  void run_head(const ProjectionRun& head, std::int64_t first, std::int64_t rows,
-                void* memory_of_step) {
-    head.run(at.normed.get() + first * config.hidden, logits.get(), memory_of_step,
+  // Logits of `rows` tokens of a step from token `first` on.
+  void run_head(const KernelStep& step, const ProjectionRun& head, std::int64_t first,
+                std::int64_t rows, void* memory_of_step) {
+    head.run(step.own_rows(at) + first * config.hidden, logits.get(), memory_of_step,
              stream.handle());
     if (!ranks.divides_heads()) return;
     const std::vector<std::int64_t> bytes(static_cast<std::size_t>(ranks.share.world),
@@ -167,9 +183,8 @@ struct StepTimer::State {
   FloatArray logits, gathered;
   std::map<std::int64_t, KernelStep> steps;  // by tokens of this rank
   std::unique_ptr<ByteArray> space;
-  // Ranks that work on the same sequences draw the same tokens.
-  model::NamedRandom random{1, ranks.divides_experts() ? fmt::format("tokens {}", ranks.share.rank)
-                                                       : std::string("tokens")};
+  // Every rank knows what all of them draw.
+  std::vector<model::NamedRandom> randoms = make_randoms();
 };
 
 StepTimer::StepTimer(const Device& device, const ModelArrays& model, const Config& config,
@@ -192,13 +207,13 @@ std::vector<double> StepTimer::prefill(std::int64_t tokens) {
     std::vector<std::int32_t> inputs(static_cast<std::size_t>(2 * s.sequences.count + 1), 0);
     std::fill_n(inputs.begin() + 1, s.sequences.count, static_cast<std::int32_t>(count));
     inputs[static_cast<std::size_t>(s.sequences.count + 1)] = static_cast<std::int32_t>(done);
-    for (std::int64_t i = 0; i < count; ++i) inputs.push_back(s.draw_token());
+    s.draw_tokens(count, inputs);
     const KernelStep& step = s.step_for(count);
     void* const memory = s.workspace(std::max(step.workspace_bytes(), head.workspace_bytes()));
     s.upload(inputs);
     times.push_back(s.time_us([&] {
       s.run(step, count, memory);
-      if (is_last) s.run_head(head, count - 1, 1, memory);
+      if (is_last) s.run_head(step, head, count - 1, 1, memory);
     }));
   }
   return times;
@@ -237,14 +252,14 @@ DecodeTimes StepTimer::decode(std::int64_t context, int samples) {
   for (std::int64_t i = 0; i <= count; ++i) inputs.push_back(static_cast<std::int32_t>(i));
   inputs.insert(inputs.end(), static_cast<std::size_t>(count),
                 static_cast<std::int32_t>(context - 1));
-  for (std::int64_t i = 0; i < count; ++i) inputs.push_back(s.draw_token());
+  s.draw_tokens(count, inputs);
   const KernelStep& step = s.step_for(count);
   const ProjectionRun head(s.model.head, count, DType::kF32);
   void* const memory = s.workspace(std::max(step.workspace_bytes(), head.workspace_bytes()));
   s.upload(inputs);
   const auto enqueue = [&] {
     s.run(step, 1, memory);
-    s.run_head(head, 0, count, memory);
+    s.run_head(step, head, 0, count, memory);
   };
   enqueue();  // once before it is recorded: what is found at the first call is found now
   s.synchronize();

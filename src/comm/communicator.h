@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace tilewright::comm {
 
@@ -70,17 +71,21 @@ class Communicator {
   /// Tells the other ranks that this one has failed and why: their check() says it.
   virtual void tell_failure(std::string_view reason) noexcept = 0;
   /// `call` is made once, when this or another rank has failed and before what was enqueued is
-  /// ended: for kernels that wait for other ranks by themselves. It may not throw. Empty: none.
-  void when_failed(std::function<void()> call) { when_failed_ = std::move(call); }
+  /// ended: for kernels that wait for other ranks by themselves. It may not throw. One of each
+  /// `owner`; empty: none any more.
+  void when_failed(const void* owner, std::function<void()> call) {
+    std::erase_if(when_failed_, [&](const auto& entry) { return entry.first == owner; });
+    if (call) when_failed_.emplace_back(owner, std::move(call));
+  }
 
  protected:
   void give_up() noexcept {
-    if (when_failed_) std::exchange(when_failed_, {})();
+    for (const auto& [owner, call] : std::exchange(when_failed_, {})) call();
   }
   virtual void run(const Exchange& exchange, const void* in, void* out, void* stream) = 0;
 
  private:
-  std::function<void()> when_failed_;
+  std::vector<std::pair<const void*, std::function<void()>>> when_failed_;
   void run_checked(const Exchange& exchange, const void* in, void* out, void* stream);
 };
 

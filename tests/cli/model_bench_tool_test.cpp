@@ -57,6 +57,25 @@ TEST(ModelBenchToolTest, TwoRanksThatDivideTheExperts) {
   expect_steps(bench_tiny_model("--gpus 2 --parallel expert"), 2);
 }
 
+// Then ranks exchange sums alone, as those that divide the heads do.
+TEST(ModelBenchToolTest, OneTokenOfEachRankTakesNoMoreLaunches) {
+  const model::RandomCheckpoint checkpoint({.heads = 4, .experts = 4, .ratios = {0}});
+  std::vector<std::int64_t> launches;
+  for (const std::string scheme : {"tensor", "expert"}) {
+    const ScopedFolder out;
+    const Outcome outcome =
+        run_tool("--device sim:h200 --json bench model --model " + checkpoint.folder().string() +
+                 " --gpus 2 --parallel " + scheme + " --context 6 --prompt 0 --samples 3 --out " +
+                 out.path().string());
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const json log = outcome.parsed();
+    const json& decode = log["samples"].at(0);
+    EXPECT_TRUE(decode["ok"].get<bool>());
+    launches.push_back(decode["launches"].get<std::int64_t>());
+  }
+  EXPECT_LE(launches[1], launches[0]);
+}
+
 // Two requests of each rank end while they are counted; as many prompts are read.
 TEST(ModelBenchToolTest, Serves) {
   const model::RandomCheckpoint checkpoint({.ratios = {4}});

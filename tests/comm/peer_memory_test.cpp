@@ -28,16 +28,22 @@ TEST(PeerMemory, ThreadsOfOneDeviceReachEachOther) {
   EXPECT_NE(seen[0][0], seen[0][1]);
 }
 
-// What is enqueued and waits for others by itself is told of a failure once, before anything else.
+// What is enqueued and waits for others by itself is told of a failure once, before anything else:
+// each that asked for it and still does.
 TEST(PeerMemory, TheEndIsToldOnce) {
   const Device device = Device::open("sim:h200");
   ThreadGroup group(1);
-  int calls = 0;
+  int calls = 0, others = 0, gone = 0;
   const auto comm = group.join(0, device);
-  comm->when_failed([&] { ++calls; });
+  comm->when_failed(&calls, [&] { ++calls; });
+  comm->when_failed(&others, [&] { ++others; });
+  comm->when_failed(&gone, [&] { ++gone; });
+  comm->when_failed(&gone, {});
   comm->tell_failure("planted");
   comm->tell_failure("again");
   EXPECT_EQ(calls, 1);
+  EXPECT_EQ(others, 1);
+  EXPECT_EQ(gone, 0);
 }
 
 }  // namespace

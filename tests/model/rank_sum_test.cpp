@@ -73,15 +73,15 @@ void add_up_on_rank(const Device& device, const std::shared_ptr<comm::Communicat
   for (std::uint64_t call = 0; call < 50; ++call) {
     const std::int64_t count = call % 3 == 0 ? 4096 : call % 3 == 1 ? kMost : 4;
     upload(call, count);
-    sum->run(data.data(), count, DType::kF32, stream.handle());
+    sum->run(data.data(), data.data(), count, DType::kF32, stream.handle());
     comm->synchronize(stream);
     expect_sum(call, count);
   }
   // Replayed, with new numbers.
   constexpr std::int64_t kCount = 4096;
   comm->barrier();
-  const Graph graph =
-      Graph::capture(stream, [&] { sum->run(data.data(), kCount, DType::kF32, stream.handle()); });
+  const Graph graph = Graph::capture(
+      stream, [&] { sum->run(data.data(), data.data(), kCount, DType::kF32, stream.handle()); });
   comm->barrier();
   for (std::uint64_t call = 0; call < 5; ++call) {
     upload(call, kCount);

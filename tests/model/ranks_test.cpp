@@ -85,6 +85,40 @@ TEST_P(RanksTest, MoreRanksThanSequences) {
   EXPECT_LT(model.kl({some_text(0, 5)}, LogitRows::kLast), kMostKl);
 }
 
+// A token of each of two ranks: both keep the streams of both, and add up what attention and the
+// experts give. `has_bits_of_one`: a token's two experts, and its shared one, are added as on one.
+void expect_streams_of_all(const Device& device, const RandomCheckpoint& checkpoint,
+                           std::int64_t steps, bool has_bits_of_one) {
+  const RunnerOptions options = {.max_tokens = 16};
+  const SharedWeights whole = share_of_rank(checkpoint, {});
+  const auto ranks =
+      make_ranked_runner(device, shares(checkpoint, Scheme::kExpertParallel, 2), options);
+  const auto alone = make_kernel_runner(device, whole, options);
+  const auto exact = make_reference_runner(whole, options);
+  for (Runner* runner : {ranks.get(), alone.get(), exact.get()}) runner->start(2);
+  for (std::int64_t i = 0; i < steps; ++i) {  // launched, recorded, replayed; then a rank is idle
+    const Tokens tokens = {some_text(i, 1), some_text(9 + i, i == 3 ? 0 : 1)};
+    const Logits got = ranks->forward(tokens, LogitRows::kLast);
+    EXPECT_LT(mean_kl(exact->forward(tokens, LogitRows::kLast), got), kMostKl) << i;
+    const Logits want = alone->forward(tokens, LogitRows::kLast);
+    if (has_bits_of_one) {
+      EXPECT_EQ(got.values, want.values) << i;
+    }
+  }
+}
+
+TEST_P(RanksTest, StreamsOfFewTokensAreOnAllRanks) {
+  expect_streams_of_all(*device_, RandomCheckpoint({.experts = 4, .ratios = {0, 4}}), 4, true);
+}
+
+// Wide enough for connections that multiply with the router, in which the order of sums is another.
+TEST_P(RanksTest, StreamsOfFewTokensAreOnAllRanksWithTheRouter) {
+  expect_streams_of_all(
+      *device_,
+      RandomCheckpoint({.hidden = 2048, .experts = 4, .inter = 32, .vocab = 32, .ratios = {0}}), 2,
+      false);
+}
+
 TEST_P(RanksTest, HeadsAreDivided) {
   // Parts of the head that are filled up: 24 rows.
   const RandomCheckpoint checkpoint({.heads = 4, .vocab = 48, .ratios = {0, 4}});

@@ -15,11 +15,11 @@ GiveUpWord::GiveUpWord(const Device& device, std::shared_ptr<Communicator> comm)
       calls_(device),
       word_(static_cast<std::uint32_t*>(calls_.allocate_host(sizeof(std::uint32_t)))) {
   *static_cast<volatile std::uint32_t*>(word_) = 0;
-  comm_->when_failed([word = word_] { *static_cast<volatile std::uint32_t*>(word) = 1; });
+  comm_->when_failed(this, [word = word_] { *static_cast<volatile std::uint32_t*>(word) = 1; });
 }
 
 GiveUpWord::~GiveUpWord() {
-  comm_->when_failed({});
+  comm_->when_failed(this, {});
   *static_cast<volatile std::uint32_t*>(word_) = 1;
   try {
     device_.synchronize();

@@ -12,8 +12,8 @@
 namespace tilewright::comm {
 
 /// A word of page-locked memory that is not 0 once the communicator has failed. When it ends, all
-/// ranks meet, unless one has failed: others may still have to write into memory here. One for a
-/// communicator; to be declared behind the memory that those kernels use.
+/// ranks meet, unless one has failed: others may still have to write into memory here. To be
+/// declared behind the memory that those kernels use.
 class GiveUpWord {
  public:
   GiveUpWord(const Device& device, std::shared_ptr<Communicator> comm);

@@ -14,17 +14,17 @@ RankSum::RankSum(const Device& device, std::shared_ptr<Communicator> comm,
       connection_memory_(std::move(connection_memory)),
       given_up_(device, comm_) {}
 
-void RankSum::run(void* data, std::int64_t count, DType dtype, void* stream) {
+void RankSum::run(const void* in, void* out, std::int64_t count, DType dtype, void* stream) {
   const std::int64_t bytes = count * bits_per_elem(dtype) / 8;
   if (bytes > PeerReduceProblem::kMostBytes || bytes % 16 != 0)
-    return comm_->all_reduce(data, data, count, dtype, stream);
+    return comm_->all_reduce(in, out, count, dtype, stream);
   const auto [found, is_new] =
       sums_.try_emplace({count, dtype}, device_,
                         PeerReduceProblem{.ranks = comm_->size(), .count = count, .dtype = dtype});
   // Loading a kernel may wait for devices that map this one's memory: none waits for this rank yet.
   if (is_new) comm_->barrier();
   PeerReduceArguments a = {.rank = comm_->rank(), .given_up = given_up_.get(), .stream = stream};
-  a.parts[0] = {data, data};
+  a.parts[0] = {in, out};
   for (int r = 0; r < comm_->size(); ++r) a.memory[rank_idx(r)] = memory_->of(r);
   found->second.run(a);
 }

@@ -16,9 +16,9 @@
 
 namespace tilewright::comm {
 
-/// data = sum over the ranks of data, in place: up to 64 KiB by a kernel that writes into the
-/// memory of all ranks (peer_reduce.h), more of it by the communicator. Calls are enqueued, and may
-/// be captured after a first one of that size.
+/// out = sum over the ranks of in: up to 64 KiB by a kernel that writes into the memory of all
+/// ranks (peer_reduce.h), more of it by the communicator. Calls are enqueued, and may be captured
+/// after a first one of that size.
 ///
 /// Errors   as the communicator's; what a failed rank leaves waiting ends when the communicator
 ///          knows
@@ -29,7 +29,8 @@ class RankSum {
   RankSum(const Device& device, std::shared_ptr<Communicator> comm,
           std::unique_ptr<PeerMemory> memory, std::unique_ptr<PeerMemory> connection_memory);
 
-  void run(void* data, std::int64_t count, DType dtype, void* stream);
+  /// `in` may be `out`.
+  void run(const void* in, void* out, std::int64_t count, DType dtype, void* stream);
 
   /// What hyper-connections take to add results up as they merge them, so that this is no launch of
   /// its own. All ranks load their kernels before one of them launches one: loading may wait for

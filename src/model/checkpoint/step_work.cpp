@@ -4,6 +4,7 @@
 
 #include "model/checkpoint/released.h"
 #include "model/kernel_runner/memory.h"
+#include "model/kernel_runner/step.h"
 
 #include <algorithm>
 #include <cmath>
@@ -127,7 +128,11 @@ void add_exchange(const StepShape& shape, const StepTokensRead& tokens, StepWork
   const auto others = static_cast<double>(shape.share.world - 1);
   const auto own = static_cast<double>(tokens.sequences * tokens.tokens * c.hidden);
   const auto layers = static_cast<double>(c.num_layers());
-  if (shape.share.scheme == Scheme::kExpertParallel)
+  const auto all = static_cast<double>(tokens.sequences * tokens.tokens * shape.share.world);
+  if (shape.share.scheme == Scheme::kExpertParallel && all <= kMostKeptTokens &&
+      !shape.options.has_draft)
+    work.exchanged_bytes = others * layers * 2 * 4 * all * static_cast<double>(c.hidden);
+  else if (shape.share.scheme == Scheme::kExpertParallel)
     work.exchanged_bytes = others * layers * own * (2 + 4);
   else  // a ring sends 2 (n - 1) / n of what is reduced: one result, then two
     work.exchanged_bytes =

@@ -68,9 +68,9 @@ std::string KernelRunner::description() const {
                                  device_.spec(), name_of(*options_.kv), weights_->expert_format());
   if (comm_ != nullptr)
     text += fmt::format(", {}: {}{}", to_string(share_.scheme), comm_->description(),
-                        sum_    ? ", small sums through the memory of all ranks"
-                        : rows_ ? ", rows of few tokens through the memory of all ranks"
-                                : "");
+                        rows_  ? ", rows of few tokens through the memory of all ranks"
+                        : sum_ ? ", small sums through the memory of all ranks"
+                               : "");
   return text;
 }
 
@@ -197,7 +197,17 @@ void KernelRunner::run_step(const std::vector<StepPlan>& plans, StepKey key) {
   const StepPlan& plan = plans[own_plan()];
   memory_->upload_tables();
   std::vector<std::int32_t> inputs = plan.inputs;
-  inputs.insert(inputs.end(), static_cast<std::size_t>(key.tokens.own - plan.count), -1);
+  const auto fill_up = [&](std::int64_t count) {
+    inputs.insert(inputs.end(), static_cast<std::size_t>(count), -1);
+  };
+  fill_up(key.tokens.own - plan.count);
+  if (divides_sequences()) {
+    for (std::size_t rank = 0; rank < plans.size(); ++rank) {
+      const StepPlan& each = plans[rank];
+      inputs.insert(inputs.end(), each.inputs.end() - each.count, each.inputs.end());
+      fill_up(key.tokens.of_ranks[rank] - each.count);
+    }
+  }
   at_->inputs.buffer().upload(std::as_bytes(std::span(inputs)));
   std::optional<StageTap> tap;
   if (stage_sink()) tap.emplace(device_, stage_sink(), plan.tokens);
@@ -221,7 +231,7 @@ void KernelRunner::launch_step(const StepKey& key, const StepContext& context) {
       step.run_draft(context, memory);
     else
       step.run(context, memory);
-    if (draws) sampler_->run(key.draw, at_->normed, memory, stream_.handle());
+    if (draws) sampler_->run(key.draw, step.own_rows(*at_), memory, stream_.handle());
   };
   if (context.tap != nullptr) return run();
   const auto [found, is_first] = graphs_.try_emplace(key);
@@ -231,9 +241,8 @@ void KernelRunner::launch_step(const StepKey& key, const StepContext& context) {
   graph->launch(stream_);
 }
 
-void KernelRunner::run_head(const StepPlan& plan) {
+void KernelRunner::run_head(const StepPlan& plan, const std::uint16_t* input) {
   const std::int64_t rows = plan.num_logit_rows();
-  const std::uint16_t* input = at_->normed.get();
   const std::int64_t hidden = config().hidden;
   if (rows < plan.count) {
     for (std::size_t i = 0; i < plan.logit_rows.size(); ++i)
@@ -258,7 +267,7 @@ std::span<const float> KernelRunner::logits(const std::vector<StepPlan>& plans) 
   }
   if (rows == 0) return {};
   const StepPlan& own = plans[own_plan()];
-  if (own.num_logit_rows() > 0) run_head(own);
+  if (own.num_logit_rows() > 0) run_head(own, step_for(key_of(plans).tokens).own_rows(*at_));
   if (divides_head()) bytes.assign(static_cast<std::size_t>(share_.world), rows * width * 4);
   const std::int64_t count = rows * width * (divides_head() ? share_.world : 1);
   FloatArray* from = logits_.get();

@@ -65,7 +65,8 @@ class KernelRunner final : public Runner {
         own_config_(rank_config(share_, weights_->config())),
         model_(device, *weights_, options.on_load, options.has_draft),
         sequences_(weights_->config(), options, divides_sequences() ? share_.world : 1) {
-    if (divides_head()) sum_ = comm::make_rank_sum(device, comm_, config().hidden);
+    if (divides_head() || (divides_sequences() && share_.world <= kMostKeptTokens))
+      sum_ = comm::make_rank_sum(device, comm_, config().hidden);
     if (divides_sequences()) rows_ = comm::make_rank_rows(device, comm_);
   }
 
@@ -117,7 +118,7 @@ class KernelRunner final : public Runner {
   std::vector<std::int32_t> drawn_ids(const DrawShape& draw, const std::vector<StepPlan>& plans);
   void run_step(const std::vector<StepPlan>& plans, StepKey key);
   void launch_step(const StepKey& key, const StepContext& context);
-  void run_head(const StepPlan& plan);
+  void run_head(const StepPlan& plan, const std::uint16_t* input);
   std::span<const float> logits(const std::vector<StepPlan>& plans);
   std::vector<double> head_rows(std::span<const float> values) const;
   void emit_logits(const NewTokens& owner, std::int64_t row, std::span<const double> values) const;

@@ -76,13 +76,12 @@ std::size_t KernelSampler::workspace_bytes(const DrawShape& shape) {
   return rows == 0 ? 0 : head_for(rows).workspace_bytes();
 }
 
-void KernelSampler::run(const DrawShape& shape, const Bf16Array& normed, void* workspace,
+void KernelSampler::run(const DrawShape& shape, const std::uint16_t* x, void* workspace,
                         void* stream) {
   const std::int64_t rows = own(shape).rows, width = head_.width();
   if (rows > 0) {
     const Inputs at(rows);
     const auto input = [&](std::int64_t offset) { return inputs_.get() + offset; };
-    const std::uint16_t* x = normed.get();
     if (!own(shape).is_in_place()) {
       const std::int64_t tokens = own(shape).tokens;
       const auto [gather, is_new] =

@@ -46,7 +46,8 @@ class KernelSampler {
   void upload(const DrawShape& shape, std::span<const DrawnRow> drawn);
   std::size_t workspace_bytes(const DrawShape& shape);
   /// Enqueues; may be recorded after a first call of that shape.
-  void run(const DrawShape& shape, const Bf16Array& normed, void* workspace, void* stream);
+  /// `x`: [tokens, hidden] of this rank.
+  void run(const DrawShape& shape, const std::uint16_t* x, void* workspace, void* stream);
   /// Those of the last run(), which has to be done. `drawn_rows`: of the step of each rank, those
   /// after which a token was wanted.
   std::vector<std::int32_t> ids(const DrawShape& shape,

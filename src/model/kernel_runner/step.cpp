@@ -53,6 +53,17 @@ std::int64_t draft_tokens(const ModelArrays& model, std::int64_t tokens) {
   return model.drafts.empty() ? 0 : tokens;
 }
 
+// Where experts are divided.
+std::int64_t kept_tokens(std::int64_t tokens, std::int64_t expert_tokens) {
+  return expert_tokens == 0 ? tokens : std::max(tokens, kMostKeptTokens);
+}
+
+ByteArray zero_bytes(const Device& device, std::int64_t count) {
+  ByteArray bytes(device, count);
+  if (count > 0) bytes.buffer().fill(std::byte{0});
+  return bytes;
+}
+
 std::int64_t indexer_bytes(const KernelMemory& memory, std::int64_t tokens) {
   if (!memory.indexer) return 0;
   return static_cast<std::int64_t>(memory.indexer->workspace_bytes(tokens, memory.num_sequences));
@@ -69,10 +80,14 @@ std::int64_t StepTokens::of_experts() const noexcept {
                           : std::accumulate(of_ranks.begin(), of_ranks.end(), std::int64_t{0});
 }
 
+std::int64_t StepTokens::before(std::int64_t rank) const noexcept {
+  return std::accumulate(of_ranks.begin(), of_ranks.begin() + rank, std::int64_t{0});
+}
+
 Activations::Activations(const Device& device, const Config& c, const ModelArrays& model,
                          const KernelMemory& memory, const KernelNumbers& numbers,
                          std::int64_t tokens, std::int64_t expert_tokens)
-    : inputs(device, 2 * memory.num_sequences + 1 + tokens),
+    : inputs(device, 2 * memory.num_sequences + 1 + tokens + expert_tokens),
       positions(device, tokens),
       slots(device, tokens),
       window_list(device, tokens * c.window),
@@ -83,19 +98,23 @@ Activations::Activations(const Device& device, const Config& c, const ModelArray
       csa_length(device, tokens),
       hca_entries(memory.hca ? memory.hca->table.rows() : 0),
       csa_entries(memory.csa ? c.index_topk : 0),
-      streams(device, tokens * c.streams * c.hidden * elem_bytes(numbers.streams)),
-      mix(device, tokens * 24),
-      normed(device, tokens * c.hidden),
+      streams(device, kept_tokens(tokens, expert_tokens) * c.streams * c.hidden *
+                          elem_bytes(numbers.streams)),
+      mix(device, kept_tokens(tokens, expert_tokens) * 24),
+      normed(device, kept_tokens(tokens, expert_tokens) * c.hidden),
       input(device, tokens * widest_input(model)),
       q_a(device, tokens * c.q_rank),
       query(device, tokens * widest_query(model)),
       attended(device, tokens * c.heads * c.head_dim),
       lse(device, tokens * c.heads),
       grouped(device, tokens * c.o_groups * c.o_rank),
-      result(device, 2 * tokens * c.hidden * elem_bytes(numbers.sub_layer)),
+      result(device,
+             2 * kept_tokens(tokens, expert_tokens) * c.hidden * elem_bytes(numbers.sub_layer)),
       gathered(device, expert_tokens * c.hidden),
-      gathered_ids(device, expert_tokens),
       partial(device, expert_tokens * c.hidden * elem_bytes(numbers.sub_layer)),
+      parts(zero_bytes(
+          device,
+          expert_tokens == 0 ? 0 : 3 * kMostKeptTokens * c.hidden * elem_bytes(numbers.sub_layer))),
       router_logits(device, std::max(tokens, expert_tokens) * stacked_rows(c.experts)),
       rope_plain(rope_array(device, {.theta = c.rope_theta}, memory.max_tokens)),
       rope_yarn(rope_array(device, yarn_rope(c), memory.max_tokens)),
@@ -117,12 +136,15 @@ KernelStep::KernelStep(const Device& device, const Config& config, const ModelAr
       step_tokens_(tokens),
       ranks_(ranks),
       tokens_(tokens.own),
-      embedding_(device, {tokens_, config.hidden, config.vocab, numbers.streams}),
+      keeps_all_streams_(keeps_all_streams(model)),
+      stream_tokens_(keeps_all_streams_ ? tokens.of_experts() : tokens.own),
+      first_own_(keeps_all_streams_ ? tokens.before(ranks.share.rank) : 0),
+      embedding_(device, {stream_tokens_, config.hidden, config.vocab, numbers.streams}),
       layer_rows_(device),
       inverse_rope_(device) {
   for (const Connection kind : {kFirst, kOneResult, kTwoResults, kHeadOneResult, kHeadTwoResults}) {
     connections_.emplace_back(
-        device, HyperConnectionProblem{.tokens = tokens_,
+        device, HyperConnectionProblem{.tokens = stream_tokens_,
                                        .hidden = config.hidden,
                                        .stream_dtype = numbers.streams,
                                        .has_merge = kind != kFirst,
@@ -168,7 +190,7 @@ KernelStep::KernelStep(const Device& device, const Config& config, const ModelAr
   make(LayerKind::kHca, hca_attention_);
   find_workspace();
   // No rank waits on the device for one that is still loading kernels.
-  if (connections_sum_ranks()) ranks_.comm->barrier();
+  if (has_sums_of_ranks() && connections_sum_ranks()) ranks_.comm->barrier();
 }
 
 KernelStep::Layer KernelStep::make_layer(const LayerArrays& a) const {

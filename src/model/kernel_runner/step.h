@@ -35,6 +35,8 @@ struct StepTokens {
 
   /// Those that come to the experts of this rank.
   std::int64_t of_experts() const noexcept;
+  /// Those of the ranks before.
+  std::int64_t before(std::int64_t rank) const noexcept;
   auto operator<=>(const StepTokens&) const = default;
 };
 
@@ -53,6 +55,11 @@ struct StepRanks {
   }
 };
 
+/// Where experts are divided and all ranks together have no more tokens than that, each of them
+/// keeps the streams of all: so many a connection takes in one launch, with the sum over ranks and
+/// the router.
+inline constexpr std::int64_t kMostKeptTokens = 2;
+
 /// The device memory of a step of at most `tokens` tokens of this rank, and of `expert_tokens` of
 /// all ranks where the experts are divided, else 0.
 struct Activations {
@@ -60,7 +67,9 @@ struct Activations {
               const KernelMemory& memory, const KernelNumbers& numbers, std::int64_t tokens,
               std::int64_t expert_tokens = 0);
 
-  IntArray inputs;  ///< offsets [sequences + 1], starts [sequences], ids [tokens]
+  /// offsets [sequences + 1], starts [sequences], ids [tokens]; where the experts are divided, then
+  /// the ids of all ranks
+  IntArray inputs;
   IntArray positions, slots;
   IntArray window_list, window_length;    ///< [tokens, window], [tokens]
   IntArray hca_list, hca_length;          ///< [tokens, hca_entries]
@@ -68,15 +77,17 @@ struct Activations {
   std::int64_t hca_entries, csa_entries;  ///< longest lists
   ByteArray streams;
   FloatArray mix;
-  Bf16Array normed;  ///< input of a sub-layer, at last of the head
+  Bf16Array normed;  ///< input of a sub-layer, at last of the head (KernelStep::own_rows)
   FloatArray input;  ///< results of LayerArrays::input
   Bf16Array q_a, query, attended;
   FloatArray lse;
   Bf16Array grouped;   ///< after wo_a
   ByteArray result;    ///< of a sub-layer; behind its rows those of the shared expert of its own
   Bf16Array gathered;  ///< the experts' input of all ranks
-  IntArray gathered_ids;
-  ByteArray partial;  ///< what the experts of this rank add to the tokens of all
+  ByteArray partial;   ///< what the experts of this rank add to the tokens of all
+  /// Of kMostKeptTokens what this rank adds to results: of attention, of the experts, of the shared
+  /// expert. Of tokens of other ranks the first and the last stay zero.
+  ByteArray parts;
   FloatArray router_logits;
   FloatArray rope_plain, rope_yarn;  ///< of window layers, of the others
   std::int64_t rope_positions;
@@ -115,10 +126,12 @@ class KernelStep {
 
   std::int64_t tokens() const noexcept { return tokens_; }
   std::size_t workspace_bytes() const noexcept { return workspace_bytes_; }
-  /// Enqueues everything; Activations::normed is the input of the head.
+  /// Enqueues everything.
   void run(const StepContext& context, void* workspace) const;
   /// The draft layer, on the streams and lists that run() left and Activations::draft_ids.
   void run_draft(const StepContext& context, void* workspace) const;
+  /// Of Activations::normed those of this rank, [tokens, hidden]: what either leaves for the head.
+  const std::uint16_t* own_rows(const Activations& at) const noexcept;
 
  private:
   struct Layer {
@@ -153,16 +166,22 @@ class KernelStep {
   void attend(Call& call, std::int64_t layer) const;
   void project_output(Call& call, std::int64_t layer) const;
   void experts(Call& call, std::int64_t layer) const;
+  bool keeps_all_streams(const ModelArrays& model) const;
+  const std::int32_t* ids_of_experts(const Call& call) const;
+  std::size_t result_bytes(std::int64_t rows) const noexcept;
+  /// Where sub-layers write; connections read results(), and the second one behind it.
+  void* attention_result(const Call& call) const;
+  void* experts_result(const Call& call) const;
   void* shared_result(const Call& call) const;
   void run_experts(const Call& call, std::int64_t layer, const MoeArguments& arguments) const;
   /// Where the shared expert's part of the workspace begins: behind that of the routed ones, if
   /// both are in the same launches.
   static std::size_t shared_workspace(const Layer& layer);
   /// Exchanges with the other ranks: nothing to do without them.
-  void gather_ids(const Call& call) const;
   void gather_experts_input(const Call& call) const;
   void scatter_experts_result(const Call& call) const;
-  void add_up_ranks(Call& call, std::int64_t results) const;
+  bool has_sums_of_ranks() const noexcept;
+  void add_up_ranks(Call& call, void* parts, std::int64_t results) const;
   bool connections_sum_ranks() const;
   void choose_entries(Call& call, std::int64_t layer) const;
   void streams(const Call& call, const char* name, std::int64_t layer) const;
@@ -174,6 +193,9 @@ class KernelStep {
   StepTokens step_tokens_;
   StepRanks ranks_;
   std::int64_t tokens_;  // of this rank
+  // Those whose streams it has, and among them the first of its own.
+  bool keeps_all_streams_;
+  std::int64_t stream_tokens_, first_own_;
   HyperEmbedding embedding_;
   std::vector<HyperConnection> connections_;  // by Connection
   std::vector<RmsNorm> q_norm_;               // by width of the input
@@ -199,7 +221,8 @@ struct KernelStep::Call {
   void* workspace;
   /// Kinds of layers whose attention has a schedule already.
   bool has_indexer_schedule = false;
-  /// The next connection adds up what the ranks have.
+  /// What the next connection reads; of this rank alone, if it adds up what the ranks have.
+  const void* results = nullptr;
   bool has_results_of_ranks = false;
   bool has_window_schedule = false, has_csa_schedule = false, has_hca_schedule = false;
 

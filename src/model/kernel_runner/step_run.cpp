@@ -20,14 +20,12 @@ void KernelStep::run(const StepContext& context, void* workspace) const {
   Call call = {context, workspace};
   const ModelArrays& model = context.model;
   embedding_.run({.table = model.embed.get(),
-                  .ids = context.ids(),
+                  .ids = keeps_all_streams_ ? ids_of_experts(call) : context.ids(),
                   .streams = call.at().streams.get(),
                   .stream = context.stream});
   call.mark("embedding");
   lists(call);
   call.mark("lists");
-  gather_ids(call);
-  call.mark("exchange ids");
   bool had_two = false;
   for (std::int64_t i = 0; i < config_.num_layers(); ++i) {
     const LayerArrays& layer = call.arrays(i);
@@ -130,11 +128,12 @@ HyperConnectionArguments KernelStep::connection(const Call& call, const HyperArr
                                                 const Bf16Array& norm,
                                                 const float* mix_before) const {
   Activations& at = call.at();
+  const void* const results = call.results == nullptr ? at.result.get() : call.results;
   return {.streams = at.streams.get(),
           .merged = at.streams.get(),
           .mix_before = mix_before == nullptr ? at.mix.get() : mix_before,
-          .result = at.result.get(),
-          .second_result = shared_result(call),
+          .result = results,
+          .second_result = static_cast<const std::uint8_t*>(results) + result_bytes(stream_tokens_),
           .mix_weight = weights.fn.get(),
           .mix_bias = weights.base.get(),
           .mix_scale = weights.scale.get(),
@@ -156,10 +155,11 @@ void KernelStep::connect(Call& call, Connection kind, const HyperArrays& weights
   call.mark("hyper-connection");
 }
 
-// Where experts are divided, the router's rows are those of all ranks.
+// Where experts are divided, the router's rows are those of all ranks, and so have to be the
+// connection's.
 bool KernelStep::connections_route(std::int64_t i, const Call& call) const {
   const LinearWeight* const router = call.arrays(i).router.single();
-  return !ranks_.divides_experts() && router != nullptr &&
+  return (keeps_all_streams_ || !ranks_.divides_experts()) && router != nullptr &&
          connections_[kOneResult].routes(router->info());
 }
 
@@ -181,7 +181,7 @@ void KernelStep::attention(Call& call, std::int64_t i) const {
   Activations& at = call.at();
   const auto idx = static_cast<std::size_t>(i);
   const LayerArrays& arrays = call.arrays(i);
-  layers_[idx].input.run(at.normed.get(), at.input.get(), call.workspace, call.stream());
+  layers_[idx].input.run(own_rows(at), at.input.get(), call.workspace, call.stream());
   call.mark("first projection");
   const float* const q_a = at.input.get() + arrays.columns.q_a;
   const bool is_fused = layers_[idx].query.takes_input();
@@ -346,9 +346,9 @@ void KernelStep::project_output(Call& call, std::int64_t i) const {
   // Then nobody else turns the rows, and what looks at them has them so.
   if (is_fused && call.tap() != nullptr) inverse_rope_.run(turn);
   call.mark("wo_a");
-  layer.wo_b.run(at.grouped.get(), at.result.get(), call.workspace, call.stream());
+  layer.wo_b.run(at.grouped.get(), attention_result(call), call.workspace, call.stream());
   call.mark("wo_b");
-  add_up_ranks(call, 1);
+  add_up_ranks(call, keeps_all_streams_ ? at.parts.get() : at.result.get(), 1);
   call.mark("exchange");
   if (call.tap() == nullptr) return;
   const TappedRows turned = {at.attended.get() + config_.head_dim - config_.rope_dim,
@@ -364,10 +364,10 @@ void KernelStep::experts(Call& call, std::int64_t i) const {
   Activations& at = call.at();
   const LayerArrays& arrays = call.arrays(i);
   const Layer& layer = layers_[static_cast<std::size_t>(i)];
-  const bool is_divided = ranks_.divides_experts();
+  const bool is_gathered = ranks_.divides_experts() && !keeps_all_streams_;
   gather_experts_input(call);
   call.mark("exchange");
-  const std::uint16_t* const x = is_divided ? at.gathered.get() : at.normed.get();
+  const std::uint16_t* const x = is_gathered ? at.gathered.get() : at.normed.get();
   if (!connections_route(i, call))
     layer.router.run(x, at.router_logits.get(), call.workspace, call.stream());
   call.mark("router");
@@ -375,16 +375,17 @@ void KernelStep::experts(Call& call, std::int64_t i) const {
       .x = x,
       .logits = at.router_logits.get(),
       .bias = arrays.router_bias ? arrays.router_bias->get() : nullptr,
-      .token_ids = is_divided ? at.gathered_ids.get() : call.context.ids(),
+      .token_ids = ids_of_experts(call),
       .table = arrays.router_table ? arrays.router_table->get() : nullptr,
-      .out = is_divided ? at.partial.get() : at.result.get(),
+      .out = experts_result(call),
       .workspace = call.workspace,
       .stream = call.stream()};
   run_experts(call, i, arguments);
   call.mark("experts");
   scatter_experts_result(call);
   call.mark("exchange");
-  add_up_ranks(call, layer.shared ? 2 : 1);
+  add_up_ranks(call, keeps_all_streams_ ? experts_result(call) : at.result.get(),
+               layer.shared ? 2 : 1);
   call.mark("exchange");
   if (call.tap() == nullptr) return;
   const TappedRows routed = {at.result.get(), numbers_.sub_layer, {config_.hidden}};
@@ -404,7 +405,7 @@ void KernelStep::run_experts(const Call& call, std::int64_t i,
   };
   if (!layer.shared) return run_routed();
   const MoeArguments shared = {
-      .x = at.normed.get(),
+      .x = own_rows(at),
       .ids = at.zeros.get(),
       .weights = at.ones.get(),
       .out = shared_result(call),
