@@ -63,7 +63,7 @@ struct Fp8Options {
 /// Query i of a sequence stands at key position i + kv_len - q_len (bottom-right alignment); causal
 /// and the window count from there. A row without a visible key gives out = 0, lse = -inf.
 ///
-/// Chunks (chunk > 0; chunked local attention, as in Llama 4; of e4m3 on Hopper alone): query i
+/// Chunks (chunk > 0; chunked local attention, as in Llama 4): query i
 /// also sees key j only if (i + kv_len - q_len) / chunk and j / chunk are the same whole number.
 ///
 /// Lengths on the device (has_q_lengths, has_kv_lengths): sequence b has q_lengths[b] queries and
@@ -75,7 +75,7 @@ struct Fp8Options {
 /// queries alone. So one call serves prompts in parts and sequences that decode. Entries that name
 /// no page stand for keys and values of zeros; what lies in pages behind the last key may be
 /// anything, NaN included. On Blackwell pages, lengths and chunks go with head_dim up to 128, or
-/// 192 with value_dim up to 128.
+/// 192 with value_dim up to 128; operands of e4m3 with all of theirs.
 ///
 /// Shapes   q [batch, q_len, heads, head_dim]; k [batch, kv_len, kv_heads, head_dim]; v, out as k,
 ///          q with value_dim; packed sequences: [total, heads, head_dim] with cumulative lengths;
@@ -96,11 +96,12 @@ struct Fp8Options {
 ///          for operands of 16 bits, they are rounded first, into the workspace: by k7 with a scale
 ///          per head; by k8 with a scale per block, after q and k are rotated by random signs and a
 ///          Hadamard transform. "auto" never rounds operands of 16 bits to e4m3
-/// Caches   of e4m3 (Hopper: pages, lengths on the device, chunks), scales of tensors or heads.
-///          e4m3 queries (kernel k7_pages): products of e4m3, as FlashAttention-3 has them, weights
-///          rounded to e4m3. Queries of 16 bits and kv_dtype = kF8_E4M3 (k6_pages): codes are
-///          widened to dtype, exactly, on their way to shared memory, and products are of 16 bits;
-///          scales go into scores and results in fp32. Nothing but the cache is rounded to e4m3
+/// Caches   of e4m3 (pages, lengths on the device, chunks), scales of tensors or heads. e4m3
+///          queries (kernels k7_pages, sm100_pages_e4m3): products of e4m3, as FlashAttention-3 has
+///          them, weights rounded to e4m3. Queries of 16 bits and kv_dtype = kF8_E4M3 (k6_pages,
+///          sm100_pages): codes are widened to dtype, exactly, on their way to shared memory, and
+///          products are of 16 bits; scales go into scores and results in fp32. Nothing but the
+///          cache is rounded to e4m3
 /// Source   Vaswani et al. 2017; sinks: Xiao et al. 2023, gpt-oss; soft-capping: Gemma 2
 struct AttentionProblem {
   DType dtype = DType::kBF16;  ///< of q, k and v: kBF16, kF16 or kF8_E4M3; see kv_dtype

@@ -55,7 +55,8 @@ TEST(AttentionKernels, ListsEveryNameThatAProblemCanHave) {
     const device::DeviceInfo device = kernel.compute_capability == 90 ? h200() : b200();
     AttentionProblem p = kCausal;
     p.kernel = kernel.name;
-    const bool is_e4m3_only = kernel.name == "sm100_h" || kernel.name == "k7_pages";
+    const bool is_e4m3_only =
+        kernel.name == "sm100_h" || kernel.name == "sm100_pages_e4m3" || kernel.name == "k7_pages";
     if (is_e4m3_only) p.dtype = DType::kF8_E4M3;
     p.head_dim = kernel.name == "sm100_f" || kernel.name == "k6_long" ? 256 : 64;
     if (kernel.name == "k6_long") p.head_dim = 128;
@@ -63,8 +64,9 @@ TEST(AttentionKernels, ListsEveryNameThatAProblemCanHave) {
     if (kernel.computes_in_e4m3) in_e4m3.push_back(kernel.name);
     if (kernel.reads_pages) in_pages.push_back(kernel.name);
   }
-  EXPECT_THAT(in_e4m3, ElementsAre("k7", "k7_short", "k7_pages", "k8", "sm100_h"));
-  EXPECT_THAT(in_pages, ElementsAre("k6_pages", "k7_pages", "sm100_pages"))
+  EXPECT_THAT(in_e4m3,
+              ElementsAre("k7", "k7_short", "k7_pages", "k8", "sm100_h", "sm100_pages_e4m3"));
+  EXPECT_THAT(in_pages, ElementsAre("k6_pages", "k7_pages", "sm100_pages", "sm100_pages_e4m3"))
       << "the others are rungs of the ladder";
   EXPECT_EQ(tilewright::attention_kernels().size(), all_attention_kernels().size());
 }

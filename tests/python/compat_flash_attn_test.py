@@ -455,8 +455,12 @@ def test_kvcache_appends_and_turns():
     assert compat.stats() == {"converted": 2}
 
 
-@pytest.mark.parametrize("is_packed", [False, True])
-def test_many_queries_of_e4m3_over_pages(is_packed):
+@pytest.mark.parametrize("is_packed, chip", [(False, "h200"), (True, "h200"), (True, "b200")])
+def test_many_queries_of_e4m3_over_pages(is_packed, chip):
+    if chip == "b200":
+        if place() != "cpu":
+            pytest.skip("the simulated B200")
+        tilewright.torch.set_device("sim:b200")
     q, k, v = (x.to(E4M3) for x in operands(s=20, t=40))
     scales = [torch.rand(2, 2, generator=torch.Generator().manual_seed(i)).to(place()) + 0.4 for i in range(3)]
     wide = [x.double() * s.repeat_interleave(x.shape[2] // 2, 1)[:, None, :, None].double()

@@ -143,9 +143,18 @@ def in_e4m3(x, sharing):
     return {name: scale.to(place()) for name, scale in scales.items()}
 
 
-@pytest.mark.parametrize("sharing", ["tensor", "head"])
-@pytest.mark.parametrize("page", [2, 16])
-def test_queries_of_16_bits_over_caches_of_e4m3(sharing, page):
+def run_on(chip):
+    """The simulated one, or what there is."""
+    if chip == "b200" and place() != "cpu":
+        pytest.skip("the simulated B200")
+    if place() == "cpu":
+        tt.set_device(f"sim:{chip}")
+
+
+@pytest.mark.parametrize("chip", ["h200", "b200"])
+@pytest.mark.parametrize("sharing, page", [("tensor", 2), ("tensor", 16), ("head", 2), ("head", 16)])
+def test_queries_of_16_bits_over_caches_of_e4m3(sharing, page, chip):
+    run_on(chip)
     x = Pages(MIXED, page=page)
     scales = in_e4m3(x, sharing)
     options = {"causal": True, "window": (6, -1)}
@@ -159,8 +168,10 @@ def test_queries_of_16_bits_over_caches_of_e4m3(sharing, page):
     assert torch.equal(again, out)
 
 
+@pytest.mark.parametrize("chip", ["h200", "b200"])
 @pytest.mark.parametrize("sharing", ["tensor", "head"])
-def test_queries_of_e4m3_over_caches_of_e4m3(sharing):
+def test_queries_of_e4m3_over_caches_of_e4m3(sharing, chip):
+    run_on(chip)
     x = Pages(MIXED)
     scales, codes = in_e4m3(x, sharing), x.q.to(E4M3)
     rows = [n for n, _ in x.sequences]
@@ -208,6 +219,10 @@ def test_no_kernel_is_a_reason_of_the_plan():
             tt.attention_paged(wide.q, wide.k, wide.v, **wide.given())
         reason, = _paged.reasons_against(x.q.device, torch.bfloat16, 4, 2, 256)
         assert (reason.value, reason.rule) == ("sm100_pages", "exists for head_dim 64, 128")
+        assert _paged.reasons_against(x.q.device, E4M3, 4, 2, 256) == ()
+        assert _paged.reasons_against(x.q.device, torch.float16, 4, 2, 64, None, E4M3) == ()
+        reason, = _paged.reasons_against(x.q.device, E4M3, 4, 2, 272)
+        assert (reason.value, reason.rule) == ("sm100_pages_e4m3", "exists for head_dim 64, 128, 256")
 
 
 def refusals(x):

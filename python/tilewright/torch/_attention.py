@@ -108,9 +108,9 @@ def attention_varlen(
     max_q                  at least the longest sequence's queries; max_kv its keys
     q_lengths, kv_lengths  int32 [batch]: queries and keys in use, the first of each sequence's rows,
                            read on the device; rows of results behind them are not written. On
-                           Hopper, and of bfloat16 and float16 on Blackwell, heads up to 128
+                           Blackwell bfloat16 and float16 have heads up to 128 then
     chunk                  keys of a chunk: a query sees those of its own alone; 0: all are one. On
-                           Hopper, and of bfloat16 and float16 on Blackwell, heads up to 128
+                           Blackwell bfloat16 and float16 have heads up to 128 then
     The lse is [heads, rows].
     """
     if q_lengths is not None or kv_lengths is not None or chunk:

@@ -124,7 +124,8 @@ def reasons_against(
         answer = tilewright.can_implement(
             "Attention", on, dtype=DTYPES.get(dtype, "f32"), q_len=1, kv_len=16, **problem
         )
-        kernels = ("k7_pages",) if dtype is _E4M3 else ("k6_pages", "sm100_pages")
+        of_e4m3, of_16_bits = ("k7_pages", "sm100_pages_e4m3"), ("k6_pages", "sm100_pages")
+        kernels = of_e4m3 if dtype is _E4M3 else of_16_bits
         own = [reason for reason in answer.reasons if reason.value in kernels]
         lacking = [reason for reason in answer.reasons if "pages" in reason.rule]
         found = table.add(key, tuple((own or lacking or answer.reasons)[:1]))

@@ -2,7 +2,7 @@
 // and all that the loading and the multiplying thread do.
 #pragma once
 
-#include "kernels/attention_sm100/tensor_attention.h"
+#include "kernels/attention_sm100/boxes_16bit.h"
 
 #include <cstdint>
 

@@ -27,9 +27,9 @@
 // not ordered with each other unless they have the same accumulator.
 // Sources: the kernel suite's stage B; P7's reading of the columns; PTX ISA, "tcgen05.mma", matrix
 // A in Tensor Memory.
+#include "kernels/attention_sm100/boxes_16bit.h"
 #include "kernels/attention_sm100/one_tile.h"
 #include "kernels/attention_sm100/stage_b_two_mma.h"
-#include "kernels/attention_sm100/tensor_attention.h"
 #include "tile/entry.h"
 
 namespace tilewright::kernels {

@@ -39,10 +39,10 @@
 // tensor core: expected, 40 % of the bound. Stage E overlaps them.
 // Sources: the kernel suite's stage C, P7's reading; FlashAttention-4 (arXiv 2603.05451) for the
 // rare rescaling.
+#include "kernels/attention_sm100/boxes_16bit.h"
 #include "kernels/attention_sm100/one_tile.h"
 #include "kernels/attention_sm100/row_softmax.h"
 #include "kernels/attention_sm100/stage_c_online_softmax.h"
-#include "kernels/attention_sm100/tensor_attention.h"
 #include "tile/entry.h"
 
 namespace tilewright::kernels {

@@ -72,88 +72,11 @@ struct GroupWork : GroupRows {
   __device__ std::int32_t num_tiles() const { return tiles.end - tiles.begin; }
 };
 
-/// Rows of the boxes of q that no copy writes; all threads, before the barrier that they pass
-/// first.
-template <int Boxes, int BoxBytes>
-__device__ void clear_rows_behind(std::uint8_t (&q)[Boxes][BoxBytes], std::int32_t rows) {
-  for (std::int32_t i = rows * 8 + static_cast<std::int32_t>(threadIdx.x); i < BoxBytes / 16;
-       i += static_cast<std::int32_t>(blockDim.x)) {
-    for (int box = 0; box < Boxes; ++box)
-      *reinterpret_cast<uint4*>(q[box] + i * 16) = make_uint4(0, 0, 0, 0);
-  }
-  ptx::fence_proxy_async_shared_cta();
-}
-
-/// The loading thread: the queries, announced to a barrier that expects them.
-template <int Boxes, int BoxBytes>
-__device__ void load_queries(const kernels::AttentionParams& params,
-                             std::uint8_t (&q)[Boxes][BoxBytes], const GroupRows& rows,
-                             std::uint32_t barrier) {
-#pragma unroll 1
-  for (int box = 0; box < Boxes; ++box) {
-    ptx::cp_async_bulk_tensor_4d_shared_global(
-        ptx::shared_address(q[box]), params.q_map, box * kBoxElems, rows.kv_head * rows.group,
-        rows.sequence.q_begin + rows.first_query, rows.stored_batch(params), barrier);
-  }
-}
-
 /// Where box number `index` of all is in the ring.
 template <int Stages>
 __device__ RingPosition<Stages> box_position(std::int32_t index) {
   const auto i = static_cast<std::uint32_t>(index);
   return {i % Stages, i / Stages & 1};
-}
-
-/// The loading thread: a tile's boxes of K or V.
-template <int Boxes, class Shared>
-__device__ void load_tile(const kernels::AttentionParams& params, Shared& shared, const void* map,
-                          const GroupRows& work, std::int32_t column, std::int32_t tile,
-                          RingPosition<Shared::kStages>& at) {
-  const Ring<Shared::kStages> ring(shared.ring);
-#pragma unroll 1
-  for (int box = 0; box < Boxes; ++box) {
-    ring.start_filling(at, kBoxBytes);
-    ptx::cp_async_bulk_tensor_4d_shared_global(
-        ptx::shared_address(shared.boxes[at.stage]), map, column + box * kBoxElems,
-        work.sequence.kv_begin + tile * kKeys, work.kv_head,
-        params.cu_kv == nullptr ? work.batch : 0, ring.full(at));
-    at.advance();
-  }
-}
-
-/// Makes the A operand of the probabilities of a row, in columns of its own: two neighbours to a
-/// cell, the lower key in the lower half. Chunks of 32 columns become 16 cells.
-template <class Element, int Chunks>
-__device__ void store_operand(std::uint32_t address, const float (&p)[Chunks][32]) {
-#pragma unroll
-  for (int i = 0; i < Chunks; i += 2) {
-    std::uint32_t cells[32];
-#pragma unroll
-    for (int j = 0; j < 32; ++j)
-      cells[j] = Element::pack(p[i + j / 16][j % 16 * 2], p[i + j / 16][j % 16 * 2 + 1]);
-    ptx::tcgen05_st_32x32b(address + arch::packed_columns(32 * i), cells);
-  }
-}
-
-/// Behind the last key there may be other values, of the next packed sequence or what a page had
-/// before. Their weights are 0, but 0 times an infinity is not: in the last of the tiles [begin,
-/// end) they are cleared. 128 threads together, before they hand over that tile's operand.
-template <class Shared>
-__device__ void clear_values_behind(Shared& shared, std::int32_t kv_len, std::int32_t begin,
-                                    std::int32_t end) {
-  const std::int32_t rows = kv_len - (end - 1) * kKeys;
-  if (rows >= kKeys) return;
-  const Ring<Shared::kStages> ring(shared.ring);
-  std::int32_t index = (end - begin) * (Shared::kKeyBoxes + Shared::kValueBoxes) -
-                       Shared::kValueBoxes;  // of all boxes
-  for (int box = 0; box < Shared::kValueBoxes; ++box, ++index) {
-    const RingPosition<Shared::kStages> at = box_position<Shared::kStages>(index);
-    ring.wait_full(at);
-    for (std::int32_t i = rows * 8 + static_cast<std::int32_t>(threadIdx.x % kRowThreads);
-         i < kKeys * 8; i += kRowThreads)
-      *reinterpret_cast<uint4*>(shared.boxes[at.stage] + i * 16) = make_uint4(0, 0, 0, 0);
-  }
-  ptx::fence_proxy_async_shared_cta();
 }
 
 /// For store_results(): the only ones who store in a CTA. They wait until what they wrote is there.
@@ -217,21 +140,26 @@ __device__ void store_results(const kernels::AttentionParams& params,
   store.wait();
 }
 
-/// The scale that finishes a row. The thread with the first value column writes its lse if the
-/// caller asked for it.
+/// The scale that finishes a row whose scores times scale_log2 are in units of log2. The thread
+/// with the first value column writes its lse if the caller asked for it.
 template <int Rows = kTensorRows>
 __device__ float finish_group_row(const kernels::AttentionParams& params, const GroupRows& rows,
-                                  const RowSoftmax& softmax) {
+                                  const RowSoftmax& softmax, float scale_log2) {
   const auto row = static_cast<std::int32_t>(threadIdx.x % Rows);
   if (row >= rows.rows()) return 0.0f;
   const std::int32_t head = rows.head(row);
   const float* const sink = params.sink == nullptr ? nullptr : params.sink + head;
-  const RowEnd finished(softmax.reference, params.scale_log2, softmax.sum, sink);
+  const RowEnd finished(softmax.reference, scale_log2, softmax.sum, sink);
   if (params.lse != nullptr && rows.value_begin == 0 && threadIdx.x % kRowThreads < Rows) {
     params.lse[rows.stored_batch(params) * params.lse_batch_stride + head * params.lse_head_stride +
                rows.sequence.q_begin + rows.query(row)] = finished.lse;
   }
   return finished.factor;
+}
+template <int Rows = kTensorRows>
+__device__ float finish_group_row(const kernels::AttentionParams& params, const GroupRows& rows,
+                                  const RowSoftmax& softmax) {
+  return finish_group_row<Rows>(params, rows, softmax, params.scale_log2);
 }
 
 }  // namespace tilewright::tile

@@ -4,7 +4,7 @@
 // its result into lanes 64 to 127: lanes r and r + 64 have a row between them.
 #pragma once
 
-#include "kernels/attention_sm100/tensor_attention.h"
+#include "kernels/attention_sm100/boxes_16bit.h"
 #include "ptx/bulk_tensor_copy_pair.h"
 #include "ptx/cluster.h"
 

@@ -32,6 +32,7 @@ struct GridWork {
   /// What a CTA looks up before all else, in shared memory.
   struct Found {};
   static constexpr bool kLoadsByWarp = false;  ///< by one thread
+  static constexpr int kLoadWarps = 1;         ///< who load, each of which arrives at the ring
 
   /// Tile t of the `tiles` of the CTA; it may have no rows.
   static __device__ Rows rows_of(const kernels::AttentionParams& params, const Found& /*found*/,
@@ -42,6 +43,15 @@ struct GridWork {
   static __device__ VisibleKeys visible(const kernels::AttentionParams& params, const Rows& rows,
                                         std::int32_t row) {
     return {params, rows.query(row) + rows.shift(), rows.sequence.kv_len};
+  }
+  /// What scores are multiplied with: before a softcap, if there is one, and then.
+  static __device__ float softcap_scale(const kernels::AttentionParams& params,
+                                        const Found& /*found*/) {
+    return params.softcap_scale;
+  }
+  static __device__ float scale_log2(const kernels::AttentionParams& params,
+                                     const Found& /*found*/) {
+    return params.scale_log2;
   }
   /// Whether anything but zeros may lie behind the last key.
   static __device__ bool has_values_behind(const kernels::AttentionParams& params) {
@@ -188,7 +198,7 @@ struct TilesInFlight {
     if (has_keys) wait_for_tensor_memory(ptx::shared_address(&shared.barriers.o_full[t]), 0);
     // Once more: what can be found again needs no registers meanwhile.
     const Rows rows = rows_of(params, shared, t);
-    const float factor = Kernel::finish_row(params, rows, softmax);
+    const float factor = Kernel::finish_row(params, shared, rows, softmax);
     if (rows.rows() <= 0) return;
     Kernel::store(params, shared, rows, columns, factor, has_keys, t);
   }
@@ -223,7 +233,7 @@ struct TilesInFlight {
       ptx::setmaxnreg_dec_sync_aligned<Kernel::kOtherRegisters>();
       if (warp == kMmaWarp && ptx::elect_sync()) {
         Kernel::multiply(shared, columns, KeyRange(params, shared).count());
-      } else if (loads) {
+      } else if (loads || (Work::kLoadWarps > 1 && warp > kLoadWarp)) {
         Kernel::load(params, shared);
       }
     }

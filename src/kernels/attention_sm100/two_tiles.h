@@ -2,6 +2,7 @@
 // values come through one ring, of every step those of K and then those of V.
 #pragma once
 
+#include "kernels/attention_sm100/boxes_16bit.h"
 #include "kernels/attention_sm100/polynomial.h"
 #include "kernels/attention_sm100/stage_e_two_tiles.h"
 #include "kernels/attention_sm100/tiles_in_flight.h"
@@ -38,7 +39,7 @@ struct TwoTiles : TilesInFlight<Kernel, 2, ValueDim, Work> {
   using Polynomial = EveryPairByPolynomial<4>;
   static constexpr int kEarlyKeys = 96;  // of P: their products begin under the last powers
   // 256 softmax threads, 128 that correct, 128 others
-  static constexpr int kSoftmaxRegisters = HeadDim == 64 ? 208 : 200;
+  static constexpr int kSoftmaxRegisters = HeadDim == 64 && Work::kLoadWarps == 1 ? 208 : 200;
   static constexpr int kCorrectionRegisters = 48;
   static constexpr int kOtherRegisters = 512 - 2 * kSoftmaxRegisters - kCorrectionRegisters;
   using Softmax = RowSoftmax;
@@ -51,6 +52,8 @@ struct TwoTiles : TilesInFlight<Kernel, 2, ValueDim, Work> {
   struct Shared {
     static constexpr int kStages = kernels::kStageEStages;
     static constexpr int kKeyBoxes = TwoTiles::kKeyBoxes, kValueBoxes = TwoTiles::kValueBoxes;
+    static constexpr int kItemBoxes = 1, kBoxElems = tile::kBoxElems;
+    static constexpr int kBoxRowBytes = tile::kBoxRowBytes;
 
     std::uint8_t q[kTiles][kKeyBoxes][kBoxBytes];
     std::uint8_t boxes[kStages][kBoxBytes];
@@ -61,7 +64,7 @@ struct TwoTiles : TilesInFlight<Kernel, 2, ValueDim, Work> {
     typename Base::Found found;
 
     __device__ void initialise() {
-      ring.initialise(1);
+      ring.initialise(1, Work::kLoadWarps);
       barriers.initialise();
     }
   };
@@ -144,22 +147,22 @@ struct TwoTiles : TilesInFlight<Kernel, 2, ValueDim, Work> {
       wait_for_tensor_memory(ptx::shared_address(&shared.barriers.s_full[t]), n - keys.begin & 1);
       float s[4][32], factor = 1.0f;
       load_row(s, own);
-      cap_row(s, params.softcap_scale);
+      cap_row(s, Work::softcap_scale(params, shared.found));
       if (n < rows.tiles.plain_begin || n >= rows.tiles.plain_end)
         hide_row_keys(s, visible, n * kKeys);
-      softmax.raise(s, params.scale_log2, factor);
+      softmax.raise(s, Work::scale_log2(params, shared.found), factor);
       shared.factors[t][row] = factor;
       hand_over_tensor_memory(ptx::shared_address(&shared.barriers.factor[t]));
       // Three quarters of P, then the rest: the product need not wait for the last powers.
       auto& early = reinterpret_cast<float(&)[3][32]>(s[0]);
       auto& late = reinterpret_cast<float(&)[1][32]>(s[3]);
-      softmax.template exponentiate<Polynomial>(early, params.scale_log2);
+      softmax.template exponentiate<Polynomial>(early, Work::scale_log2(params, shared.found));
       store_part<Element>(own, early);
       ptx::tcgen05_wait_st_sync_aligned();
       if (t == 0 && n + 1 == keys.end)
         clear_values_behind(params, shared, rows.sequence.kv_len, keys);
       hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]));
-      softmax.template exponentiate<Polynomial>(late, params.scale_log2);
+      softmax.template exponentiate<Polynomial>(late, Work::scale_log2(params, shared.found));
       store_part<Element>(own + arch::packed_columns(kEarlyKeys), late);
       ptx::tcgen05_wait_st_sync_aligned();
       hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_rest[t]));
@@ -170,9 +173,9 @@ struct TwoTiles : TilesInFlight<Kernel, 2, ValueDim, Work> {
     store_operand<Element>(own, kZeros);
     ptx::tcgen05_wait_st_sync_aligned();
   }
-  static __device__ float finish_row(const Params& params, const Rows& rows,
+  static __device__ float finish_row(const Params& params, const Shared& shared, const Rows& rows,
                                      const Softmax& softmax) {
-    return finish_group_row(params, rows, softmax);
+    return finish_group_row(params, rows, softmax, Work::scale_log2(params, shared.found));
   }
   static __device__ void store(const Params& params, Shared& shared, const Rows& rows,
                                std::uint32_t columns, float factor, bool has_results, int t) {

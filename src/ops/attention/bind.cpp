@@ -51,6 +51,10 @@ struct MapRequest {
   std::uint32_t box_elems = 0;
 };
 
+std::uint32_t elem_bytes_of(DType dtype) {
+  return dtype == DType::kF8_E4M3 ? 1 : 2;
+}
+
 device::TensorMapType map_type(DType dtype) {
   if (dtype == DType::kF8_E4M3) return device::TensorMapType::kUint8;
   return dtype == DType::kF16 ? device::TensorMapType::kFloat16 : device::TensorMapType::kBfloat16;
@@ -61,7 +65,7 @@ void encode_map(const device::Device& device, AttentionMaps kind, const MapReque
   const auto positive = [](std::int64_t x) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(x, 1));
   };
-  const std::uint32_t elem_bytes = request.dtype == DType::kF8_E4M3 ? 1 : 2;
+  const std::uint32_t elem_bytes = elem_bytes_of(request.dtype);
   const auto bytes = [&](std::int64_t elems) {
     return elem_bytes * static_cast<std::uint64_t>(elems);
   };
@@ -103,20 +107,24 @@ bool gathers_by_maps(const AttentionKernel& kernel, const kernels::AttentionPage
   return kernel.capability == 100 && kernel.has_pages && pages.copies == kernels::PageCopies::kRows;
 }
 
-// For tile::gather4: keys or values of `dim` columns as a matrix, in boxes of one row.
+// For tile::gather4: keys or values of `dim` columns as a matrix, in boxes of one row of `columns`.
 void encode_row_map(const device::Device& device, const AttentionProblem& p, const char* name,
                     const void* address, const Strides& strides, std::int64_t dim,
-                    std::uint8_t (&map)[128]) {
+                    std::uint32_t columns, std::uint8_t (&map)[128]) {
   const RowMatrix matrix = find_row_matrix(p, strides, dim).value();
+  const std::uint32_t elem_bytes = elem_bytes_of(p.dtype);
+  const auto box_bytes = static_cast<int>(columns * elem_bytes);
   const device::abi::CUtensorMap encoded = device::encode_tensor_map(
-      device, {.name = name,
-               .type = map_type(p.dtype),
-               .address = reinterpret_cast<device::abi::CUdeviceptr>(address),
-               .dims = {static_cast<std::uint64_t>(dim), static_cast<std::uint64_t>(matrix.rows)},
-               .strides_bytes = {2 * static_cast<std::uint64_t>(matrix.row_elems)},
-               .box = {kSwizzledBoxColumns, 1},
-               .swizzle = device::TensorMapSwizzle::k128B,
-               .l2_promotion = device::TensorMapL2Promotion::k256B});
+      device,
+      {.name = name,
+       .type = map_type(p.dtype),
+       .address = reinterpret_cast<device::abi::CUdeviceptr>(address),
+       .dims = {static_cast<std::uint64_t>(dim), static_cast<std::uint64_t>(matrix.rows)},
+       .strides_bytes = {elem_bytes * static_cast<std::uint64_t>(matrix.row_elems)},
+       .box = {columns, 1},
+       .swizzle = map_swizzle(
+           {.rows = 1, .row_bytes = box_bytes, .swizzle = arch::swizzle_of_span(box_bytes)}),
+       .l2_promotion = device::TensorMapL2Promotion::k256B});
   std::memcpy(map, &encoded, sizeof map);
 }
 
@@ -156,8 +164,9 @@ void encode_maps(const device::Device& device, const AttentionProblem& p,
   const bool is_gathered = gathers_by_maps(kernel, numbers.pages);
   const bool widens = attention_widens(p);  // then rows are read without maps
   if (is_gathered) {
-    encode_row_map(device, p, "k", k, p.k_strides, p.head_dim, params.k_map);
-    encode_row_map(device, p, "v", v, p.v_strides, p.value_dim, params.v_map);
+    const std::uint32_t columns = box_elems(kernel, p, p.dtype);
+    encode_row_map(device, p, "k", k, p.k_strides, p.head_dim, columns, params.k_map);
+    encode_row_map(device, p, "v", v, p.v_strides, p.value_dim, columns, params.v_map);
   } else if (!widens) {
     encode({"k", k, kv_rows, p.kv_heads, p.k_strides, k_box, kv_batch}, p.dtype, params.k_map);
   }

@@ -47,6 +47,7 @@ kernels::PageCopies attention_page_copies(const AttentionKernel& kernel,
 std::string attention_cache_obstacle(const AttentionKernel& kernel, const AttentionProblem& p) {
   if (!kernel.has_pages || attention_kv_dtype(p) != DType::kF8_E4M3) return {};
   if (p.fp8.scales == ScaleSharing::kBlock) return "has scales of tensors and heads, not of blocks";
+  if (kernel.capability == 100 && !attention_widens(p)) return sm100_cache_obstacle(kernel, p);
   const bool copies_parts =
       !attention_widens(p) && attention_page_copies(kernel, p) != kernels::PageCopies::kRows;
   const bool is_found =

@@ -42,14 +42,13 @@ const char* remedy_of(const AttentionProblem& p) {
   if (!is_of_pages(p))
     return "Pad head_dim with zeros, drop a feature, or take a Hopper device (sim:h200).";
   if (attention_kv_dtype(p) == DType::kF8_E4M3)
-    return "Caches of e4m3 are read on Hopper (sim:h200), with scales of tensors or heads and "
-           "values "
-           "in rows: take those, or decode attention, which reads them for up to 16 queries.";
+    return "Caches of e4m3 are read with scales of tensors or heads and values in rows, on "
+           "Blackwell by queries of 16 bits for head_dim up to 128, or 192 with value_dim up to "
+           "128: take those, or decode attention, which reads them for up to 16 queries.";
   if (p.chunk > 0 && p.page_size == 0 && !p.has_q_lengths && !p.has_kv_lengths)
-    return "Chunks of keys are known on Hopper, and in bf16 and f16 on Blackwell for head_dim up "
-           "to "
-           "128: pack each chunk as a sequence of its own, or take decode attention, which has "
-           "chunks for up to 16 queries.";
+    return "Chunks of keys are known on Hopper, and on Blackwell for head_dim up to 128: pack each "
+           "chunk as a sequence of its own, or take decode attention, which has chunks for up to "
+           "16 queries.";
   return "Pages and lengths on the device are read for head_dim up to 256, on Blackwell up to 128, "
          "or 192 with value_dim up to 128: gather the keys and pack them, or take decode "
          "attention, which reads pages for up to 16 queries.";

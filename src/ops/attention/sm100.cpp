@@ -1,6 +1,7 @@
 #include "ops/attention/sm100.h"
 
 #include "kernels/attention_sm100/pages/stage_e_pages.h"
+#include "kernels/attention_sm100/pages/stage_h_pages.h"
 #include "kernels/attention_sm100/stage_c_online_softmax.h"
 #include "kernels/attention_sm100/stage_e_two_tiles.h"
 #include "kernels/attention_sm100/stage_f_cta_pair.h"
@@ -13,6 +14,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+
+#include <fmt/format.h>
 
 namespace tilewright::ops {
 
@@ -43,15 +46,32 @@ AttentionKernel stage(char letter, const char* idea, const kernels::AttentionSup
   return kernel;
 }
 
+AttentionKernel e4m3_stage(const char* idea, AttentionKernel::GroupTile tile) {
+  kernels::AttentionSupport as_f = kernels::kStageFSupport;
+  as_f.max_head_dim = 256;
+  AttentionKernel kernel = stage('h', idea, as_f, tile, [](int) { return 1; },
+                                 {{64, "d64"}, {128, "d128"}, {256, "d256"}});
+  kernel.features |= kE4m3Operands;
+  kernel.features &= ~std::uint32_t{kOwnValueDim};
+  kernel.is_e4m3_only = true;
+  return kernel;
+}
+
+AttentionKernel over_pages(AttentionKernel stage, const char* name) {
+  stage.name = name;
+  stage.entry = "attention_sm100_pages";
+  stage.features |= kPages | kDeviceLengths | kChunks;
+  stage.has_pages = true;
+  return stage;
+}
+
 AttentionKernel pages_row() {
   AttentionKernel kernel =
-      stage('e', "keys in pages, lengths on the device", kernels::kStageESupport,
-            kernels::stage_e_pages_tile, [](int) { return 1; },
-            {{64, "d64"}, {128, "d128"}, {192, "d192_v128", 128}});
-  kernel.name = "sm100_pages";
-  kernel.entry = "attention_sm100_pages";
-  kernel.features |= kPages | kDeviceLengths | kChunks;
-  kernel.has_pages = true;
+      over_pages(stage('e', "keys in pages, lengths on the device", kernels::kStageESupport,
+                       kernels::stage_e_pages_tile, [](int) { return 1; },
+                       {{64, "d64"}, {128, "d128"}, {192, "d192_v128", 128}}),
+                 "sm100_pages");
+  kernel.features |= kWideQueries;
   return kernel;
 }
 
@@ -74,6 +94,9 @@ constexpr StepClocks kStepClocks[] = {
     {"sm100_h", 64, 2.0 * 1024},
     {"sm100_h", 128, 2.0 * 1024},
     {"sm100_h", 256, 2048},
+    {"sm100_pages_e4m3", 64, 2.0 * 1024},
+    {"sm100_pages_e4m3", 128, 2.0 * 1024},
+    {"sm100_pages_e4m3", 256, 2048},
     {"sm100_pages", 64, 2.0 * 896},
     {"sm100_pages", 128, 2.0 * 1032},
     {"sm100_pages", 192, 2.0 * 1280},
@@ -92,14 +115,11 @@ std::vector<AttentionKernel> make_sm100_attention_kernels() {
             [](int) { return 2; }, {{256, "d256"}, {512, "d512"}}),
   };
   all.back().box_keys = kStageFBoxKeys;
-  AttentionSupport as_f = kStageFSupport;
-  as_f.max_head_dim = 256;
-  all.push_back(stage('h', "e4m3: two tiles in flight, values as they come", as_f, stage_h_tile,
-                      [](int) { return 1; }, {{64, "d64"}, {128, "d128"}, {256, "d256"}}));
-  all.back().features |= kE4m3Operands;
-  all.back().features &= ~std::uint32_t{kOwnValueDim};
-  all.back().is_e4m3_only = true;
+  all.push_back(e4m3_stage("e4m3: two tiles in flight, values as they come", stage_h_tile));
   all.push_back(pages_row());
+  all.push_back(
+      over_pages(e4m3_stage("sm100_h over pages: caches and queries of e4m3", stage_h_pages_tile),
+                 "sm100_pages_e4m3"));
   return all;
 }
 
@@ -123,11 +143,24 @@ std::optional<RowMatrix> find_row_matrix(const AttentionProblem& p, const Stride
 }
 
 kernels::PageCopies sm100_page_copies(const AttentionKernel& kernel, const AttentionProblem& p) {
+  if (attention_widens(p)) return kernels::PageCopies::kWarps;
   constexpr std::int32_t kGatheredRows = 4;
   const bool is_short = p.page_size > 0 && attention_page_box(kernel, p) < kGatheredRows;
   const bool has_rows = is_short && find_row_matrix(p, p.k_strides, p.head_dim) &&
                         find_row_matrix(p, p.v_strides, attention_value_dim(p));
   return has_rows ? kernels::PageCopies::kRows : kernels::PageCopies::kWarps;
+}
+
+std::string sm100_cache_obstacle(const AttentionKernel& kernel, const AttentionProblem& p) {
+  constexpr std::int64_t kFewestBytes = 128;  // that a tensor copy writes to, and begins at
+  const std::int64_t row_bytes = std::min(attention_width(kernel, p), 128);
+  const bool copies =
+      p.page_size > 0 && sm100_page_copies(kernel, p) == kernels::PageCopies::kWarps;
+  if (!copies || attention_page_box(kernel, p) * row_bytes >= kFewestBytes) return {};
+  return fmt::format(
+      "copies pages of {} keys only where the strides of k, and of v, have a common measure of "
+      "head_dim or more",
+      p.page_size);
 }
 
 double sm100_attention_cost_us(const AttentionKernel& kernel, const device::DeviceInfo& device,

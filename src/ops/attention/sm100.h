@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace tilewright::ops {
@@ -29,6 +30,9 @@ std::optional<RowMatrix> find_row_matrix(const AttentionProblem& problem, const 
 /// Who copies a tile of keys: a warp its parts (kWarps), or four rows a copy (kRows).
 kernels::PageCopies sm100_page_copies(const AttentionKernel& kernel,
                                       const AttentionProblem& problem);
+
+/// Of caches of e4m3: why the kernel cannot copy the parts of their pages; empty if it can.
+std::string sm100_cache_obstacle(const AttentionKernel& kernel, const AttentionProblem& problem);
 
 /// Microseconds in which no unit of the busiest SM could do more, from the counts of
 /// src/kernels/attention_sm100/README.md. No B200 has been measured.

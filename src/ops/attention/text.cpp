@@ -44,8 +44,10 @@ std::string problem_text(const AttentionProblem& p) {
 }
 
 std::string pages_text(const AttentionPlan& plan) {
-  if (ops::attention_widens(plan.problem)) return "four warps read a tile of keys row by row";
   const ops::AttentionKernel& kernel = ops::find_attention_kernel(plan.kernel);
+  if (ops::attention_widens(plan.problem))
+    return kernel.capability == 100 ? "three warps read a tile of keys row by row"
+                                    : "four warps read a tile of keys row by row";
   const kernels::PageCopies copies = ops::attention_page_copies(kernel, plan.problem);
   if (kernel.capability == 100)
     return copies == kernels::PageCopies::kRows ? "a warp gathers a tile of keys, four rows a copy"

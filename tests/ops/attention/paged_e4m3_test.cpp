@@ -8,32 +8,37 @@ namespace {
 
 struct CacheKind {
   DType dtype;
-  const char* kernel;
+  const char *hopper, *blackwell;  ///< kernels
 };
-constexpr CacheKind kE4m3Queries = {DType::kF8_E4M3, "k7_pages"},
-                    kWideQueries = {DType::kBF16, "k6_pages"};
+constexpr CacheKind kE4m3Queries = {DType::kF8_E4M3, "k7_pages", "sm100_pages_e4m3"},
+                    kWideQueries = {DType::kBF16, "k6_pages", "sm100_pages"};
 
-PagedCase mixed_of(const CacheKind& kind, std::int64_t page_size, std::int64_t head_dim = 64) {
-  PagedCase c = mixed(page_size, head_dim);
-  c.problem.dtype = kind.dtype;
-  c.problem.kv_dtype = DType::kF8_E4M3;
-  c.problem.fp8.scales = ScaleSharing::kHead;
-  c.kernel = kind.kernel;
-  return c;
-}
-
-class AttentionPagedE4m3Test : public HopperTest<AttentionPagedE4m3Test> {
+class AttentionPagedE4m3Test : public ChipTest<AttentionPagedE4m3Test> {
  protected:
   static void check(const PagedCase& c) { PagedRun(*device_, c).check(); }
+  static PagedCase mixed_of(const CacheKind& kind, std::int64_t page_size,
+                            std::int64_t head_dim = 64) {
+    PagedCase c = mixed(page_size, head_dim);
+    c.problem.dtype = kind.dtype;
+    c.problem.kv_dtype = DType::kF8_E4M3;
+    c.problem.fp8.scales = ScaleSharing::kHead;
+    c.kernel = is_blackwell() ? kind.blackwell : kind.hopper;
+    return c;
+  }
+  // Blackwell's forms for queries of 16 bits are of 64, 128, and 192 with values of 128.
+  static bool has_form(const CacheKind& kind, std::int64_t head_dim, std::int64_t value_dim = 0) {
+    return !is_blackwell() || kind.dtype == DType::kF8_E4M3 || head_dim <= 128 ||
+           (head_dim <= 192 && value_dim > 0 && value_dim <= 128);
+  }
   template <class Check>
   static void with_both(const Check& run) {
     for (const CacheKind& kind : {kE4m3Queries, kWideQueries}) {
-      SCOPED_TRACE(kind.kernel);
+      SCOPED_TRACE(to_string(kind.dtype));
       run(kind);
     }
   }
 };
-TILEWRIGHT_ON_EVERY_HOPPER(AttentionPagedE4m3Test);
+TILEWRIGHT_ON_EVERY_CHIP(AttentionPagedE4m3Test);
 
 TEST_P(AttentionPagedE4m3Test, PagesOfAnySize) {
   with_both([](const CacheKind& kind) {
@@ -64,6 +69,7 @@ TEST_P(AttentionPagedE4m3Test, EveryFormOfWideQueries) {
     for (const auto& [head_dim, value_dim] :
          {std::pair{64, 0}, std::pair{96, 0}, std::pair{128, 0}, std::pair{192, 0},
           std::pair{256, 0}, std::pair{192, 128}}) {
+      if (!has_form(kWideQueries, head_dim, value_dim)) continue;
       SCOPED_TRACE(fmt::format("{} {} {}", to_string(dtype), head_dim, value_dim));
       PagedCase c = mixed_of(kWideQueries, 16, head_dim);
       c.problem.dtype = dtype;
@@ -75,7 +81,7 @@ TEST_P(AttentionPagedE4m3Test, EveryFormOfWideQueries) {
 // Computed by the next wider form, with zeros behind the ends of rows.
 TEST_P(AttentionPagedE4m3Test, EveryMultipleOf16) {
   with_both([](const CacheKind& kind) {
-    for (std::int64_t head_dim = 16; head_dim <= 256; head_dim += 16) {
+    for (std::int64_t head_dim = 16; head_dim <= 256 && has_form(kind, head_dim); head_dim += 16) {
       SCOPED_TRACE(head_dim);
       PagedCase c = mixed_of(kind, head_dim % 48 == 0 ? 4 : 16, head_dim);
       c.problem.kv_len = 30;

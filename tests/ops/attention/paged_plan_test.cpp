@@ -218,9 +218,9 @@ TEST_F(AttentionPagedPlan, SaysWhatNoKernelDoes) {
       changed(lengths, [](auto& p) { p.has_kv_lengths = false, p.chunk = 64; });
   expect_refused(
       b200(), chunks, "does not support chunks of keys",
-      "Chunks of keys are known on Hopper, and in bf16 and f16 on Blackwell for head_dim "
-      "up to 128: pack each chunk as a sequence of its own, or take decode attention, "
-      "which has chunks for up to 16 queries.");
+      "Chunks of keys are known on Hopper, and on Blackwell for head_dim up to 128: pack each "
+      "chunk as a sequence of its own, or take decode attention, which has chunks for up to 16 "
+      "queries.");
   expect_refused(b200(), changed(kPaged, [](auto& p) { p.heads = 129 * 2; }),
                  "sm100_pages: has at most 128 query heads for a key head; these are 129\n",
                  gather);
@@ -232,19 +232,26 @@ TEST_F(AttentionPagedPlan, SaysWhatNoKernelDoes) {
   expect_refused(h200(), changed(kPaged, [](auto& p) { p.head_dim = 264; }),
                  "k6_pages: exists for head_dim 64, 96, 128, 192, 256", gather);
   const std::string take =
-      "Caches of e4m3 are read on Hopper (sim:h200), with scales of tensors or heads and values in "
-      "rows: take those, or decode attention, which reads them for up to 16 queries.";
+      "Caches of e4m3 are read with scales of tensors or heads and values in rows, on Blackwell by "
+      "queries of 16 bits for head_dim up to 128, or 192 with value_dim up to 128: take those, or "
+      "decode attention, which reads them for up to 16 queries.";
   const AttentionProblem e4m3 = changed(kPaged, [](auto& p) { p.dtype = DType::kF8_E4M3; });
   const AttentionProblem widened = changed(kPaged, [](auto& p) { p.kv_dtype = DType::kF8_E4M3; });
-  expect_refused(b200(), e4m3, "does not support keys in pages", take);
-  expect_refused(b200(), widened, "does not support keys of e4m3 with queries of 16 bits", take);
+  expect_refused(b200(), changed(widened, [](auto& p) { p.head_dim = 256; }),
+                 "sm100_pages: exists for head_dim 64, 128\n", take);
   const auto in_blocks = [](auto& p) { p.fp8.scales = ScaleSharing::kBlock; };
   expect_refused(h200(), changed(e4m3, in_blocks),
                  "has no form for head_dim 128, values in rows and these scales", take);
   expect_refused(h200(), changed(widened, in_blocks),
                  "has scales of tensors and heads, not of blocks", take);
+  expect_refused(b200(), changed(e4m3, in_blocks),
+                 "sm100_pages_e4m3: has scales of tensors and heads, not of blocks", take);
+  expect_refused(b200(), changed(widened, in_blocks),
+                 "sm100_pages: has scales of tensors and heads, not of blocks", take);
   const auto in_columns = [](auto& p) { p.fp8.v_layout = Fp8ValueLayout::kColumns; };
   expect_refused(h200(), changed(e4m3, in_columns), "reads values in rows", take);
+  expect_refused(b200(), changed(e4m3, in_columns), "sm100_pages_e4m3: reads values in rows\n",
+                 take);
   // Rows that are copied one by one are found by 32 bits, which count 16 bytes.
   const auto far_apart = [](auto& p) { p.k_strides = {std::int64_t{1} << 36, 128, 128}; };
   const AttentionProblem short_pages = changed(e4m3, [](auto& p) { p.page_size = 2; });
@@ -252,8 +259,22 @@ TEST_F(AttentionPagedPlan, SaysWhatNoKernelDoes) {
   expect_refused(h200(),
                  changed(changed(short_pages, far_apart), [](auto& p) { p.max_pages = 300; }),
                  "finds rows one by one in 64 GiB of k or v alone", take);
-  expect_refused(h200(), changed(widened, far_apart),
-                 "finds rows one by one in 64 GiB of k or v alone", take);
+  for (const device::DeviceInfo& device : {h200(), b200()})
+    expect_refused(device, changed(widened, far_apart),
+                   "finds rows one by one in 64 GiB of k or v alone", take);
+  // A copy writes 128 bytes or more: of head_dim 64 two rows.
+  const AttentionProblem no_matrix = changed(e4m3, [](auto& p) {
+    p.head_dim = 64, p.page_size = 1, p.max_pages = 300;
+    p.k_strides = {144, 144, 64};
+  });
+  expect_refused(b200(), no_matrix,
+                 "sm100_pages_e4m3: copies pages of 1 keys only where the strides of k, and of v, "
+                 "have a common measure of head_dim or more\n",
+                 take);
+  const AttentionProblem by_twos = changed(no_matrix, [](auto& p) {
+    p.page_size = 2, p.k_strides = {288, 144, 64};
+  });
+  EXPECT_EQ(make_attention_plan(b200(), by_twos).kernel, "sm100_pages_e4m3");
 }
 TEST_F(AttentionPagedPlan, SaysWhatBecomesOfCachesOfE4m3) {
   const AttentionProblem e4m3 = changed(kPaged, [](auto& p) {
@@ -275,6 +296,37 @@ TEST_F(AttentionPagedPlan, SaysWhatBecomesOfCachesOfE4m3) {
   EXPECT_EQ(plan.kernel, "k6_pages");
   EXPECT_THAT(plan.to_string(), HasSubstr("keys and values are widened to f16, exactly"));
   EXPECT_EQ(plan.launches[0].entry, "attention_k6_pages_f16_e4m3_d128");
+}
+TEST_F(AttentionPagedPlan, SaysWhatBecomesOfCachesOfE4m3OnBlackwell) {
+  const AttentionProblem e4m3 = changed(kPaged, [](auto& p) {
+    p.dtype = DType::kF8_E4M3;
+    p.max_pages = 300;
+  });
+  const auto plan = [](const AttentionProblem& p) { return make_attention_plan(b200(), p); };
+  EXPECT_EQ(plan(e4m3).kernel, "sm100_pages_e4m3");
+  EXPECT_EQ(plan(e4m3).launches.at(0).entry, "attention_sm100_pages_e4m3_d128");
+  EXPECT_EQ(plan(e4m3).launches.at(0).grid, (std::array<std::uint32_t, 3>{1 + 3, 2, 1}));
+  EXPECT_THAT(plan(e4m3).to_string(), HasSubstr("a warp copies the parts of a tile of keys"));
+  EXPECT_THAT(plan(changed(e4m3, [](auto& p) { p.page_size = 2; })).to_string(),
+              HasSubstr("a warp gathers a tile of keys, four rows a copy"));
+  // One tile of 32 queries by 4 heads.
+  const AttentionPlan of_256 = plan(changed(e4m3, [](auto& p) { p.head_dim = 256; }));
+  EXPECT_EQ(of_256.launches.at(0).grid, (std::array<std::uint32_t, 3>{3 + 3, 2, 1}));
+  const AttentionProblem whole = changed(e4m3, [](auto& p) {
+    p.page_size = p.num_pages = p.max_pages = 0, p.total_kv = 900;
+    p.has_kv_lengths = false;
+  });
+  EXPECT_EQ(plan(whole).kernel, "sm100_h");
+  EXPECT_EQ(plan(changed(whole, [](auto& p) { p.has_q_lengths = true; })).kernel,
+            "sm100_pages_e4m3");
+  const AttentionPlan widened = plan(changed(e4m3, [](auto& p) {
+    p.dtype = DType::kF16;
+    p.kv_dtype = DType::kF8_E4M3;
+  }));
+  EXPECT_EQ(widened.kernel, "sm100_pages");
+  EXPECT_EQ(widened.launches.at(0).entry, "attention_sm100_pages_f16_e4m3_d128");
+  EXPECT_THAT(widened.to_string(), HasSubstr("three warps read a tile of keys row by row"));
+  EXPECT_THAT(widened.to_string(), HasSubstr("keys and values are widened to f16, exactly"));
 }
 TEST_F(AttentionPagedPlan, ANamedKernelSaysWhatItLacks) {
   for (const AttentionKernel& kernel : hopper_attention_kernels()) {

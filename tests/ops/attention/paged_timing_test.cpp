@@ -17,14 +17,25 @@ struct PagedTiming {
 };
 
 class PagedTimingTest
-    : public ::testing::TestWithParam<std::tuple<PagedTiming, const char*, const char*>> {};
+    : public ::testing::TestWithParam<std::tuple<PagedTiming, const char*, const char*>> {
+ protected:
+  static void run_again(const char* suite) {
+    const auto& [timing, test, chip] = GetParam();
+    expect_pass_again(fmt::format("TILEWRIGHT_SIM_SMS={} TILEWRIGHT_SIM_CHECK=all,strict "
+                                  "TILEWRIGHT_SIM_ASYNC={} TILEWRIGHT_SIM_SEED=5",
+                                  timing.sms, timing.copies),
+                      fmt::format("SimTest/{}.{}/{}", suite, test, chip));
+  }
+};
 
 TEST_P(PagedTimingTest, HasNoFindings) {
-  const auto& [timing, test, chip] = GetParam();
-  expect_pass_again(fmt::format("TILEWRIGHT_SIM_SMS={} TILEWRIGHT_SIM_CHECK=all,strict "
-                                "TILEWRIGHT_SIM_ASYNC={} TILEWRIGHT_SIM_SEED=5",
-                                timing.sms, timing.copies),
-                    fmt::format("SimTest/AttentionPagedTest.{}/{}", test, chip));
+  run_again("AttentionPagedTest");
+}
+
+// The same over caches of e4m3.
+using PagedTimingE4m3Test = PagedTimingTest;
+TEST_P(PagedTimingE4m3Test, HasNoFindings) {
+  run_again("AttentionPagedE4m3Test");
 }
 
 using PagedTimingCase = std::tuple<PagedTiming, const char*, const char*>;
@@ -43,6 +54,17 @@ INSTANTIATE_TEST_SUITE_P(
         ::testing::Values("GatheredAndCopiedByWarpsAndByOneThread", "LengthsOfQueries",
                           "PagesThatAreNotThereAreZeros", "SeveralTilesBesideSingleOnes"),
         ::testing::Values("h200", "b200")),
+    paged_timing_name);
+
+INSTANTIATE_TEST_SUITE_P(
+    SimTest, PagedTimingE4m3Test,
+    ::testing::Combine(
+        ::testing::Values(PagedTiming{"late", 2}, PagedTiming{"random", 2}),
+        // Every form of both kinds of queries; rows gathered; lengths and pages of no sense.
+        ::testing::Values("EveryFormOfE4m3Queries", "EveryFormOfWideQueries",
+                          "LengthsOfQueriesWithAndWithoutPages",
+                          "PagesThatAreNotThereAreZerosAndPagesApart"),
+        ::testing::Values("b200")),
     paged_timing_name);
 
 }  // namespace

@@ -65,9 +65,11 @@ def test_batches_of_every_kind(sequences: list[tuple[int, int]], layout: str) ->
 
 @pytest.mark.parametrize("sequences", [DECODES, MIXED], ids=["decode", "mixed"])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("device", ["sim:h200", "sim:b200"])
 def test_caches_of_e4m3(
-    sequences: list[tuple[int, int]], dtype: torch.dtype, gathered: list[int]
+    sequences: list[tuple[int, int]], dtype: torch.dtype, device: str, gathered: list[int]
 ) -> None:
+    tilewright.torch.set_device(device)
     case = Case(sequences, dtype=dtype, cache_dtype=E4M3, scale_k=0.5, scale_v=2.0)
     found = run(case, Mask(0.125))
     close(found, case.expected(scale=0.125, causal=True), limit_of(case))

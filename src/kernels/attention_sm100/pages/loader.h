@@ -48,9 +48,12 @@ struct PageWalk {
   }
 };
 
-/// All lanes of the loading warp together.
+/// All lanes of the loading warp together. A stage of Shared's ring has kItemBoxes boxes, each with
+/// kBoxElems columns in rows of kBoxRowBytes.
 template <class Shared>
 struct PageLoader {
+  static constexpr int kItemBoxes = Shared::kItemBoxes;
+  static constexpr std::uint32_t kRowBytes = Shared::kBoxRowBytes;
   static constexpr int kLaneRows = kKeys / 32;  ///< at least; what a copy gathers
 
   const kernels::AttentionPagedParams& params;
@@ -101,17 +104,22 @@ struct PageLoader {
     if (gathers()) find_rows(rows, places, strides);
 #pragma unroll 1
     for (int box = 0; box < Boxes; ++box) {
-      ring.wait_empty(at);
-      if (lane() == 0) ptx::mbarrier_arrive_expect_tx(ring.full(at), kBoxBytes);
-      __syncwarp();
-      const std::uint32_t to = ptx::shared_address(shared.boxes[at.stage]) +
-                               static_cast<std::uint32_t>(first_row()) * kBoxRowBytes;
-      if (gathers()) {
-        ptx::cp_async_bulk_tensor_2d_gather4(to, map, box * kBoxElems, rows, ring.full(at));
-      } else if (first_row() < kKeys) {
-        copy_parts(to, map, box * kBoxElems, places, ring.full(at));
+      const int of_item = box % kItemBoxes;
+      if (of_item == 0) {
+        ring.wait_empty(at);
+        if (lane() == 0)
+          ptx::mbarrier_arrive_expect_tx(ring.full(at), kItemBoxes * kKeys * kRowBytes);
+        __syncwarp();
       }
-      at.advance();
+      const std::uint32_t to =
+          ptx::shared_address(shared.boxes[at.stage]) +
+          static_cast<std::uint32_t>(of_item * kKeys + first_row()) * kRowBytes;
+      if (gathers()) {
+        ptx::cp_async_bulk_tensor_2d_gather4(to, map, box * Shared::kBoxElems, rows, ring.full(at));
+      } else if (first_row() < kKeys) {
+        copy_parts(to, map, box * Shared::kBoxElems, places, ring.full(at));
+      }
+      if (of_item == kItemBoxes - 1) at.advance();
     }
   }
   __device__ void copy_parts(std::uint32_t to, const void* map, std::int32_t column,
@@ -120,8 +128,8 @@ struct PageLoader {
     for (int i = 0; i < kLaneRows; ++i) {
       if (i > 0 && i * part_rows() >= kLaneRows) break;
       ptx::cp_async_bulk_tensor_4d_shared_global(
-          to + static_cast<std::uint32_t>(i * part_rows()) * kBoxRowBytes, map, column,
-          places.row[i], head, places.page[i], barrier);
+          to + static_cast<std::uint32_t>(i * part_rows()) * kRowBytes, map, column, places.row[i],
+          head, places.page[i], barrier);
     }
   }
   __device__ void find_rows(std::int32_t (&rows)[kLaneRows], const Places& places,

@@ -78,6 +78,7 @@ struct PagedWork {
   using Rows = PagedRows;
   using Found = FoundTile;
   static constexpr bool kLoadsByWarp = true;
+  static constexpr int kLoadWarps = 1;
 
   /// Sequences may be shorter than their room.
   template <int Columns>
@@ -90,6 +91,12 @@ struct PagedWork {
   }
   static __device__ VisibleKeys visible(const Params& params, const Rows& rows, std::int32_t row) {
     return visible_of_chunk(params, rows.query(row) + rows.shift(), rows.sequence.kv_len);
+  }
+  static __device__ float softcap_scale(const Params& params, const Found& /*found*/) {
+    return params.softcap_scale;
+  }
+  static __device__ float scale_log2(const Params& params, const Found& /*found*/) {
+    return params.scale_log2;
   }
   /// Behind the last key a page may hold anything.
   static __device__ bool has_values_behind(const Params& /*params*/) { return true; }
