@@ -131,7 +131,7 @@ struct GatheredRows {
     for (int group = 0; group < kLookedUp; ++group) {
       const std::uint32_t own =
           offset_of(at.page[group], key + 32 * group + lane_of_warp(), from.strides);
-#pragma unroll 2
+#pragma unroll(C::kHeadDim == 128 && C::kIsTwoLevel ? 2 : 4)  // four there spill
       for (int first = 0; first < 32; first += kAtOnce) {
         const std::uint32_t offset = __shfl_sync(0xffffffffu, own, first + static_cast<int>(row));
         const auto step = static_cast<std::uint32_t>((32 * group + first) * C::kBox);
