@@ -82,14 +82,17 @@ constexpr int operand_place(int k) {
 /// kBf16: the word holds four pairs in its halves (first element low): row g's first two, row
 /// g + 8's first two, row g's last two, row g + 8's last two. Bits of a half, s sign, m magnitude:
 ///     pair 0: s 15, m 8..6   pair 1: s 12, m 5..3   pair 2: s 9, m 2..0   pair 3: s 14, m 13 11 10
-/// kE4m3: nibble i holds the magnitude of code i in its low bits; the top bits of the nibbles are
-/// the signs: of code i < 4 bit 8i + 7, of code 4 + i bit 8i + 3.
+/// kE4m3: codes of row g are in the low half of the word, those of row g + 8 in its high half. Byte
+/// i / 2 of a half holds codes i and i + 1 (i even) in pairs of bits, from the lowest on: the low
+/// two bits of the magnitude of code i, those of code i + 1; high bit of the magnitude and sign of
+/// code i, those of code i + 1.
 constexpr std::uint32_t encode_word(WordOrder order, const std::uint8_t (&codes)[8]) {
   std::uint32_t word = 0;
   for (int i = 0; i < 8; ++i) {
     const std::uint32_t code = codes[i] & 15u, magnitude = code & 7, sign = code >> 3;
     if (order == WordOrder::kE4m3) {
-      word |= magnitude << 4 * i | sign << (i < 4 ? 8 * i + 7 : 8 * (i - 4) + 3);
+      const int at = i / 4 * 16 + i % 4 / 2 * 8 + i % 2 * 2;
+      word |= ((magnitude & 3) | (sign << 1 | magnitude >> 2) << 4) << at;
       continue;
     }
     const int pair = (i & 2) + i / 4;

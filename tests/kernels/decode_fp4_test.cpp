@@ -69,9 +69,12 @@ class DecodeFp4 : public KernelTest {
       for (int i = 0; i < 8; ++i) {
         const std::uint32_t byte = byte_at(w, i / 4);
         const double weight = decode(kE2m1, code_at(w, i)) * scale_of(format, byte);
-        const std::size_t pair = static_cast<std::size_t>(w) * 4 + static_cast<std::size_t>(i & 2) +
-                                 static_cast<std::size_t>(i / 4);
-        const std::uint32_t half = decoded.bf16[pair] >> 16 * (i & 1) & 0xffff;
+        // Braided codes come in pairs of every other one, twiddled ones in pairs of neighbours.
+        const bool is_crossed = order == WordOrder::kE4m3;
+        const int of_row = is_crossed ? i & 1 : i >> 1 & 1;
+        const int inside = is_crossed ? i >> 1 & 1 : i & 1;
+        const auto pair = static_cast<std::size_t>(4 * w + 2 * of_row + i / 4);
+        const std::uint32_t half = decoded.bf16[pair] >> 16 * inside & 0xffff;
         if (is_used(format, byte)) {
           ASSERT_EQ(decode(kBf16, half), std::ldexp(weight, -bf16_bias))
               << "code " << int{code_at(w, i)} << " at " << i << ", scale byte " << byte;

@@ -1,7 +1,8 @@
 // e2m1 weights of formats/packed_weight.h out of their words to bf16, scales included, exact.
-// Instructions for eight weights, loads not counted: 11 + 4 multiplications twiddled, 13 + 4
-// braided. A zero exponent field of the target makes e2m1's 0.5 a subnormal, and the products with
-// the scale's factor leave the subnormals: no case is special. To e4m3: wide/fold_e4m3.h.
+// Instructions for eight weights, loads not counted: 11 + 4 multiplications twiddled, 7 + 2 + 4
+// braided, the 2 by the pipe of multiplications as well. A zero exponent field of the target makes
+// e2m1's 0.5 a subnormal, and the products with the scale's factor leave the subnormals: no case is
+// special. To e4m3: wide/fold_e4m3.h.
 #pragma once
 
 #include "formats/packed_weight.h"
@@ -24,10 +25,35 @@ __device__ inline std::uint32_t bf16_factors(std::uint32_t scales, std::uint32_t
   return bytes << 7;
 }
 
+/// Whether the pairs of a word are every other element rather than neighbours: of the elements 0 to
+/// 3 of a row (element_of_word()) 0 and 2, then 1 and 3. Tokens have to be paired alike.
+constexpr bool is_crossed(WeightFormat format, WordOrder order) {
+  return format == WeightFormat::kFp8 || (kernels::is_fp4(format) && order == WordOrder::kE4m3);
+}
+
+/// The B fragment for a word of such weights; `first` and `second`: elements 0 and 1, 2 and 3.
+template <bool IsCrossed>
+__device__ inline void pair_tokens(std::uint32_t (&b)[2], std::uint32_t first,
+                                   std::uint32_t second) {
+  b[0] = IsCrossed ? ptx::prmt_b32(first, second, 0x5410) : first;
+  b[1] = IsCrossed ? ptx::prmt_b32(first, second, 0x7632) : second;
+}
+
+/// What unpack_fp4_bf16() wants of selectors: bit 2 of a nibble chooses the table of high bytes.
+/// The high half becomes 0x4040 when it is halved as an f16.
+inline constexpr std::uint32_t kBraidedTables = 0x44404040u;
+
+/// The high half in the low one, halved as an f16 that is at least 2^1: its exponent, bits 14 to
+/// 10, less one.
+__device__ inline std::uint32_t halve_high_half(std::uint32_t word) {
+  return ptx::mul_high_f16x2(word, 0x38003800u);
+}
+
 /// Eight codes as the A fragment of a product of 16 along K: row g's first pair, row g + 8's, row
-/// g's second pair, row g + 8's; times 2^-126.
+/// g's second pair, row g + 8's; times 2^-126. `tables`: kBraidedTables, best in a register.
 template <WordOrder Order>
-__device__ inline void unpack_fp4_bf16(std::uint32_t (&a)[4], std::uint32_t word) {
+__device__ inline void unpack_fp4_bf16(std::uint32_t (&a)[4], std::uint32_t word,
+                                       std::uint32_t tables) {
   if constexpr (Order == WordOrder::kBf16) {
     constexpr std::uint32_t kMask = 0x81c081c0u;
     a[0] = word & kMask;
@@ -35,28 +61,24 @@ __device__ inline void unpack_fp4_bf16(std::uint32_t (&a)[4], std::uint32_t word
     a[2] = word << 6 & kMask;
     a[3] = (word << 1 & 0x80008000u) | (word >> 5 & 0x01000100u) | (word >> 4 & 0x00c000c0u);
   } else {
-    // Bytes of the magnitudes' bf16: 0x0000, 0x0040, 0x0080, 0x00c0, 0x0100, 0x0140, ...
-    constexpr std::uint32_t kLow = 0xc0804000u, kHighOfSmall = 0, kHighOfLarge = 0x01010101u;
-    // Not __byte_perm(), which clears the top bits of selectors once more.
-    const std::uint32_t magnitudes = word & 0x77777777u, upper = magnitudes >> 16;
-    const std::uint32_t low = ptx::prmt_b32(kLow, kLow, magnitudes);
-    const std::uint32_t high =
-        ptx::prmt_b32(kHighOfSmall, kHighOfLarge, magnitudes) | (word & 0x80808080u);
-    const std::uint32_t low8 = ptx::prmt_b32(kLow, kLow, upper);
-    const std::uint32_t high8 =
-        ptx::prmt_b32(kHighOfSmall, kHighOfLarge, upper) | (word << 4 & 0x80808080u);
-    a[0] = __byte_perm(low, high, 0x5140);
-    a[1] = __byte_perm(low8, high8, 0x5140);
-    a[2] = __byte_perm(low, high, 0x7362);
-    a[3] = __byte_perm(low8, high8, 0x7362);
+    // Bytes of the magnitudes' bf16, 0x0000, 0x0040, 0x0080, 0x00c0, 0x0100, ..: low ones by the
+    // low bits, high ones by sign and high bit. Not __byte_perm(), which clears the top bits of
+    // selectors once more.
+    constexpr std::uint32_t kLow = 0xc0804000u, kHigh = 0x81800100u, kBits = 0x33333333u;
+    const std::uint32_t first = (word & kBits) | tables, second = (word >> 2 & kBits) | tables;
+    a[0] = ptx::prmt_b32(kLow, kHigh, first);
+    a[1] = ptx::prmt_b32(kLow, kHigh, halve_high_half(first));
+    a[2] = ptx::prmt_b32(kLow, kHigh, second);
+    a[3] = ptx::prmt_b32(kLow, kHigh, halve_high_half(second));
   }
 }
 
 /// The same with scales: `factors` of rows g and g + 8, from bf16_factors().
 template <WordOrder Order>
 __device__ inline void decode_fp4_bf16(std::uint32_t (&a)[4], std::uint32_t word,
-                                       const std::uint32_t (&factors)[2]) {
-  unpack_fp4_bf16<Order>(a, word);
+                                       const std::uint32_t (&factors)[2],
+                                       std::uint32_t tables = kBraidedTables) {
+  unpack_fp4_bf16<Order>(a, word, tables);
 #pragma unroll
   for (int i = 0; i < 4; ++i) a[i] = mul_bf16x2(a[i], factors[i % 2]);
 }
@@ -69,6 +91,14 @@ __device__ inline void decode_e4m3_bf16(std::uint32_t (&pairs)[2], std::uint32_t
     const std::uint32_t tiny = (high >> 4 & 0x07f007f0u) | (high & 0x80008000u);
     pairs[i] = mul_bf16x2(tiny, 0x7b807b80u);  // 2^120
   }
+}
+/// The same with pairs of bytes 0 and 2, 1 and 3: no permutations, and shifts to the left by the
+/// pipe of multiplications.
+__device__ inline void decode_e4m3_bf16_crossed(std::uint32_t (&pairs)[2], std::uint32_t bytes) {
+  const std::uint32_t even = (bytes << 4 & 0x07f007f0u) | (bytes << 8 & 0x80008000u);
+  const std::uint32_t odd = (bytes >> 4 & 0x07f007f0u) | (bytes & 0x80008000u);
+  pairs[0] = mul_bf16x2(even, 0x7b807b80u);
+  pairs[1] = mul_bf16x2(odd, 0x7b807b80u);
 }
 
 }  // namespace tilewright::tile

@@ -44,6 +44,7 @@ struct BandConsumer {
   /// start of the stage); and which bytes of them.
   struct Lane {
     std::uint32_t granules[2], tokens, scales, selector;
+    std::uint32_t tables;  ///< kBraidedTables
   };
   __device__ Lane find_lane(const BandUnit& unit) const {
     const std::uint32_t lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -62,11 +63,14 @@ struct BandConsumer {
                    ? keep(params.cut.scales_at + row_warp() * 8)
                    : keep(512 + g * (kFormat == WeightFormat::kNvfp4 ? 8 : 4) - granule);
     l.selector = keep(scale_selector(kFormat == WeightFormat::kNvfp4 ? t : t / 2));
+    if constexpr (kernels::is_fp4(kFormat) && is_crossed(kFormat, C::kOrder))
+      l.tables = keep(kBraidedTables);
     return l;
   }
 
   // Weights of one brick, in the order of K in which tokens are read: group t, word j.
-  __device__ void read_rows(BandRows& a, const Lane& lane, std::uint32_t granule) const {
+  __device__ void read_rows(BandRows& a, const Lane& lane, std::uint32_t granule,
+                            std::uint32_t tables) const {
     constexpr std::uint32_t kPart = kernels::kGranules * kernels::kGranuleBytes;
     if constexpr (kernels::is_fp4(kFormat)) {
       const uint4 codes = ptx::ld_shared_v4_u32(granule);
@@ -82,7 +86,7 @@ struct BandConsumer {
       }
       const std::uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
 #pragma unroll
-      for (int j = 0; j < 4; ++j) decode_fp4_bf16<C::kOrder>(a[j], words[j], factors);
+      for (int j = 0; j < 4; ++j) decode_fp4_bf16<C::kOrder>(a[j], words[j], factors, tables);
     } else if constexpr (kFormat == WeightFormat::kFp8) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
@@ -91,7 +95,7 @@ struct BandConsumer {
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
           std::uint32_t pairs[2];
-          decode_e4m3_bf16(pairs, words[j]);
+          decode_e4m3_bf16_crossed(pairs, words[j]);
           a[j][half] = pairs[0];
           a[j][2 + half] = pairs[1];
         }
@@ -109,8 +113,11 @@ struct BandConsumer {
   static __device__ void read_tokens(std::uint32_t (&b)[4][2], std::uint32_t tokens, int tile) {
     const std::uint32_t x = tokens + tile * 8 * C::kTokenBytes;
     const uint4 first = ptx::ld_shared_v4_u32(x), second = ptx::ld_shared_v4_u32(x + 16);
-    b[0][0] = first.x, b[1][0] = first.y, b[2][0] = first.z, b[3][0] = first.w;
-    b[0][1] = second.x, b[1][1] = second.y, b[2][1] = second.z, b[3][1] = second.w;
+    constexpr bool kIsCrossed = is_crossed(kFormat, C::kOrder);
+    pair_tokens<kIsCrossed>(b[0], first.x, second.x);
+    pair_tokens<kIsCrossed>(b[1], first.y, second.y);
+    pair_tokens<kIsCrossed>(b[2], first.z, second.z);
+    pair_tokens<kIsCrossed>(b[3], first.w, second.w);
   }
 
   // One K block: some bricks of this warp by Tiles times 8 tokens. A product waits for the last one
@@ -124,12 +131,19 @@ struct BandConsumer {
 #pragma unroll
       for (int i = 0; i < Bricks; ++i) {
         BandRows a;
-        read_rows(a, lane, granules[i]);
+        read_rows(a, lane, granules[i], lane.tables);
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
           auto& sum = sums[i][j % 2];
           ptx::mma_sync_aligned_m16n8k16_f32_bf16_bf16_f32(sum, a[j], b[j], sum);
         }
+      }
+    } else if constexpr (Tiles == 4 && kernels::is_fp4(kFormat) && is_crossed(kFormat, C::kOrder)) {
+      // One brick after the other: both leave no registers to pair the tokens.
+#pragma unroll
+      for (int i = 0; i < Bricks; ++i) {
+        auto& of_brick = reinterpret_cast<Chains<Tiles>(&)[1]>(sums[i]);
+        multiply_many<Tiles, 1>(of_brick, lane, {granules[i]}, tokens);
       }
     } else {
       multiply_many<Tiles, Bricks>(sums, lane, granules, tokens);
@@ -141,8 +155,10 @@ struct BandConsumer {
                                 std::uint32_t tokens) const {
     BandRows a[Bricks];
 #pragma unroll
-    for (int i = 0; i < Bricks; ++i) read_rows(a[i], lane, granules[i]);
-    constexpr int kAtOnce = Bricks == 1 ? Tiles : 2;
+    for (int i = 0; i < Bricks; ++i)
+      read_rows(a[i], lane, granules[i], Tiles > 1 ? kBraidedTables : lane.tables);
+    constexpr bool kIsBraided = kernels::is_fp4(kFormat) && is_crossed(kFormat, C::kOrder);
+    constexpr int kAtOnce = Bricks == 1 && !kIsBraided ? Tiles : 2;
 #pragma unroll
     for (int first = 0; first < Tiles; first += kAtOnce) {
       std::uint32_t b[kAtOnce][4][2];

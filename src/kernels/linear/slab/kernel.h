@@ -205,7 +205,7 @@ struct Slab {
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
           std::uint32_t pairs[2];
-          decode_e4m3_bf16(pairs, words[j]);
+          decode_e4m3_bf16_crossed(pairs, words[j]);
           a[j][half] = pairs[0];
           a[j][2 + half] = pairs[1];
         }
@@ -227,8 +227,11 @@ struct Slab {
       first = ptx::ld_shared_v4_u32(tokens);
       second = ptx::ld_shared_v4_u32(tokens + 16);
     }
-    b[0][0] = first.x, b[1][0] = first.y, b[2][0] = first.z, b[3][0] = first.w;
-    b[0][1] = second.x, b[1][1] = second.y, b[2][1] = second.z, b[3][1] = second.w;
+    constexpr bool kIsCrossed = is_crossed(Format, kernels::WordOrder::kBf16);
+    pair_tokens<kIsCrossed>(b[0], first.x, second.x);
+    pair_tokens<kIsCrossed>(b[1], first.y, second.y);
+    pair_tokens<kIsCrossed>(b[2], first.z, second.z);
+    pair_tokens<kIsCrossed>(b[3], first.w, second.w);
   }
 
   /// One block of K. A product waits for the last one into the same sum, so there are two.

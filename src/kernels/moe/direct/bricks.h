@@ -18,12 +18,14 @@ using DirectTokens = std::uint32_t[4][2];
 /// A lane's part of a brick, (g, t) as in packed_weight.h.
 struct DirectLane {
   std::uint32_t g, t, granule;  ///< the granule's place in bytes
+  std::uint32_t tables;         ///< tile::kBraidedTables, for the compiler no constant
 
   __device__ DirectLane()
       : g(threadIdx.x % 32 / 4),
         t(threadIdx.x % 4),
         granule(static_cast<std::uint32_t>(
-            granule_position(static_cast<int>(g), static_cast<int>(t)) * kGranuleBytes)) {}
+            granule_position(static_cast<int>(g), static_cast<int>(t)) * kGranuleBytes)),
+        tables(__shfl_sync(~0u, tile::kBraidedTables, static_cast<int>(threadIdx.x % 32))) {}
 };
 
 /// Codes of a brick of 4-bit weights, and the factors of rows g and g + 8.
@@ -62,7 +64,7 @@ __device__ inline void read_brick(std::uint32_t (&a)[4][4], std::uint32_t brick,
     for (int j = 0; j < 4; ++j) {
       if constexpr (Format == WeightFormat::kFp8) {
         std::uint32_t pairs[2];
-        tile::decode_e4m3_bf16(pairs, words[j]);
+        tile::decode_e4m3_bf16_crossed(pairs, words[j]);
         a[j][part] = pairs[0];
         a[j][2 + part] = pairs[1];
       } else {
@@ -92,7 +94,7 @@ __device__ inline void multiply_bricks(DirectSums (&sums)[Bricks], std::uint32_t
 #pragma unroll
       for (int i = 0; i < Bricks; ++i) {
         std::uint32_t a[4];
-        tile::decode_fp4_bf16<Order>(a, codes[i].words[j], codes[i].factors);
+        tile::decode_fp4_bf16<Order>(a, codes[i].words[j], codes[i].factors, lane.tables);
         ptx::mma_sync_aligned_m16n8k16_f32_bf16_bf16_f32(sums[i], a, b[j], sums[i]);
       }
     }

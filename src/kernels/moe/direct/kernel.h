@@ -286,10 +286,12 @@ class DirectWork : public DirectResults<Phase> {
       advance();
       load_next();
       const std::uint32_t stage = ring.wait();
-      const DirectTokens b = {{now.tokens[0].x, now.tokens[1].x},
-                              {now.tokens[0].y, now.tokens[1].y},
-                              {now.tokens[0].z, now.tokens[1].z},
-                              {now.tokens[0].w, now.tokens[1].w}};
+      constexpr bool kIsCrossed = tile::is_crossed(Format, Order);
+      DirectTokens b;
+      tile::pair_tokens<kIsCrossed>(b[0], now.tokens[0].x, now.tokens[1].x);
+      tile::pair_tokens<kIsCrossed>(b[1], now.tokens[0].y, now.tokens[1].y);
+      tile::pair_tokens<kIsCrossed>(b[2], now.tokens[0].z, now.tokens[1].z);
+      tile::pair_tokens<kIsCrossed>(b[3], now.tokens[0].w, now.tokens[1].w);
       multiply_bricks<Format, Order>(sums, stage, last, lane_, b, now.scales);
       ring.release();
       if constexpr (Phase == kSingleUp) {
