@@ -274,11 +274,11 @@ ROWS = [
     ("DeepSeek-V4", "step of V4-Flash's first 22 layers on one GPU, context 8192, batch 2 / 4 / 8 / 64",
      "2026-11-26-model-22-layers-h200-stack-batches.json", model_steps, True),
     ("DeepSeek-V4", "step of all V4-Flash on two GPUs, one stream, context 1024 / 8192",
-     "2026-11-27-model-tensor-2xh200-trips.json", model_steps, True),
+     "2026-11-27-model-tensor-2xh200-codes.json", model_steps, True),
     ("DeepSeek-V4", "step of all V4-Flash on two GPUs, context 8192, batch 1 / 8 / 64 a GPU",
      "2026-11-27-model-expert-2xh200-trips.json", model_steps, False),
     ("DeepSeek-V4", "all V4-Flash on two GPUs, 32 sequences a GPU of 8192 tokens in and 1024 out, steady state",
-     "2026-11-27-serve-2xh200-direct.json", model_served, True),
+     "2026-11-27-serve-2xh200-codes.json", model_served, True),
     ("DeepSeek-V3", "decoding over all keys of pages of 576, from 128 sequences, beside FlashMLA",
      "2026-11-27-mla-peers-h200.json", latent_beside, False),
 ]
