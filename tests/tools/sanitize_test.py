@@ -73,6 +73,40 @@ class Sanitize(unittest.TestCase):
         names = [case.name for case in sanitize.make_cases()]
         self.assertEqual(sorted(set(names)), sorted(names))
 
+    def test_tests_are_those_of_the_sample_that_run_on_a_gpu_and_more(self):
+        cases = sanitize.make_test_cases()
+        names = [case.name for case in cases]
+        self.assertIn("MoeRunTest.BandInEveryFormat", names)  # of the sample
+        self.assertIn("AttentionPagedTest.EveryFormOfTheKernel", names)  # of the others
+        self.assertNotIn("AttentionSm100Test.", names)  # on the simulator alone
+        self.assertEqual(sorted(set(names)), sorted(names))
+        self.assertEqual({case.program for case in cases} - {"ops_tests", "model_tests"}, set())
+        args = argparse.Namespace(sanitizer="sanitizer", tilewright=pathlib.Path("build/bin/tilewright"))
+        words = sanitize.command_of(cases[0], "memcheck", args, pathlib.Path("/nowhere"))
+        self.assertEqual(words[-2:], ["build/bin/ops_tests", f"--gtest_filter=GpuTest/{cases[0].pattern}"])
+
+    def test_every_test_is_there(self):
+        sources = "".join(path.read_text() for path in (sanitize.ROOT / "tests").rglob("*_test.cpp"))
+        for case in sanitize.make_test_cases():
+            suite, test = case.pattern.rstrip("*").split(".")
+            self.assertIn(f"TEST_P({suite}, {test}", sources)
+
+    def test_places_are_counted(self):
+        hazard = ("========= Error: Race reported between Write access at writer<int>(int)+0x110 in ring.h:20\n"
+                  "=========     and Read access at reader()+0x90 in reader.h:7 [64 hazards]\n"
+                  "=========         Device Frame: kernel+0x20 in kernel.cu:3\n=========\n")
+        barrier = ("========= Barrier error detected. Divergent thread(s) in block.\n"
+                   "=========     at band_sync()+0x10 in work.h:49\n"
+                   "=========     by thread (0,0,0) in block (0,0,0)\n")
+        text = "========= COMPUTE-SANITIZER\n" + 2 * hazard + barrier + "========= ERROR SUMMARY: 3 errors\n"
+        self.assertEqual(sanitize.read_output(text, 1)["places"], {"ring.h:20 and reader.h:7": 2, "work.h:49": 1})
+
+    def test_tests_that_were_skipped_or_failed_are_not_right(self):
+        end = "========= ERROR SUMMARY: 0 errors\n"
+        for text, is_right in (("[  PASSED  ] 3 tests.\n", True), ("[  PASSED  ] 0 tests.\n", False),
+                               ("[  PASSED  ] 2 tests.\n[  FAILED  ] 1 test\n", False)):
+            self.assertEqual(sanitize.read_output(text + end, 0)["is_right"], is_right, text)
+
     def test_decode_draws_its_tensors(self):
         args = argparse.Namespace(sanitizer="sanitizer", tilewright="tilewright", device="cuda:0")
         for case in sanitize.make_cases():
