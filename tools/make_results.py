@@ -94,7 +94,7 @@ def value_dim(log):
 def model_steps(log):
     """Of one step of a model: time, and the share of the floor's."""
     steps = pick(log["samples"], phase="decode")
-    times = " / ".join(f"{median(s) * 1e-3:.3g}" for s in steps)
+    times = " / ".join(f"{median(s) * 1e-3:#.3g}".rstrip(".") for s in steps)  # 5.10, not 5.1
     shares = " / ".join(f"{100 * s['floor_us'] / median(s):.0f}" for s in steps)
     return f"{times} ms, {shares} % of the speed that the bytes allow"
 
