@@ -284,6 +284,11 @@ __device__ void push_sums(Shared& shared, int tokens, int cta) {
 }
 static_assert(kTokens * kSumVectors * kCtas <= kHyperConnectThreads);
 
+// The barrier of all threads. The roles pass it in branches of their own, where __syncthreads()
+// would be two barriers to the rules of CUDA, each without some threads.
+__device__ void sync_roles() {
+  ptx::bar_sync<4, kHyperConnectThreads>();
+}
 // The barrier of the warps that do columns.
 __device__ void sync_columns() {
   ptx::bar_sync<1, kWarps * 32>();
@@ -398,7 +403,7 @@ __device__ void do_columns(const HyperConnectParams& params, const Columns& colu
   float4* const parts = shared.parts[of.token][quarter];
   if (of.first_half == 0) add_up<0>(p, columns, of, fn, x, lane, parts);
   if (of.end_half == 2) add_up<1>(p, columns, of, fn, x, lane, parts);
-  __syncthreads();
+  sync_roles();
   push_sums(shared, p.tokens, cta);
   store_streams(p, columns, of, x);
   const Output output(params.pre, columns, of, lane);  // reads while sums travel
@@ -421,7 +426,7 @@ __device__ void do_mix(const HyperConnectParams& params, const RouterPart& route
                        int lane, Shared& shared) {
   const HyperPreParams& p = params.pre;
   const MixTerms terms(p, lane);
-  __syncthreads();
+  sync_roles();
   push_sums(shared, p.tokens, cta);
   if (lane < p.tokens) ptx::mbarrier_arrive_remote(at_cta(&shared.is_read, lane));
   if (router.is_there()) router.copy(ptx::shared_address(&shared.has_weights), lane);
