@@ -74,8 +74,7 @@ struct Fp8Options {
 /// page_size] of k and v, and there are kv_lengths[b] of them, at most kv_len. is_packed is then of
 /// queries alone. So one call serves prompts in parts and sequences that decode. Entries that name
 /// no page stand for keys and values of zeros; what lies in pages behind the last key may be
-/// anything, NaN included. On Blackwell pages, lengths and chunks go with head_dim up to 128, or
-/// 192 with value_dim up to 128; operands of e4m3 with all of theirs.
+/// anything, NaN included. Pages, lengths and chunks go with head_dim up to 256.
 ///
 /// Shapes   q [batch, q_len, heads, head_dim]; k [batch, kv_len, kv_heads, head_dim]; v, out as k,
 ///          q with value_dim; packed sequences: [total, heads, head_dim] with cumulative lengths;
@@ -100,8 +99,9 @@ struct Fp8Options {
 ///          queries (kernels k7_pages, sm100_pages_e4m3): products of e4m3, as FlashAttention-3 has
 ///          them, weights rounded to e4m3. Queries of 16 bits and kv_dtype = kF8_E4M3 (k6_pages,
 ///          sm100_pages): codes are widened to dtype, exactly, on their way to shared memory, and
-///          products are of 16 bits; scales go into scores and results in fp32. Nothing but the
-///          cache is rounded to e4m3
+///          products are of 16 bits; scales go into scores and results in fp32; on Blackwell
+///          head_dim up to 128, or 192 with value_dim up to 128. Nothing but the cache is rounded
+///          to e4m3
 /// Source   Vaswani et al. 2017; sinks: Xiao et al. 2023, gpt-oss; soft-capping: Gemma 2
 struct AttentionProblem {
   DType dtype = DType::kBF16;  ///< of q, k and v: kBF16, kF16 or kF8_E4M3; see kv_dtype

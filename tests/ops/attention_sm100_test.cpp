@@ -72,7 +72,8 @@ TEST_F(AttentionSm100Test, RefusesWithTheReason) {
   p.kernel = "auto";
   p.dtype = DType::kF8_E4M3, p.head_dim = 512;
   EXPECT_THAT(message_of(p),
-              HasSubstr("sm100_h, sm100_pages_e4m3: exists for head_dim 64, 128, 256"));
+              HasSubstr("sm100_h, sm100_pages, sm100_pages_e4m3: exists for head_dim 64, 128, "
+                        "256"));
   EXPECT_EQ(plan(good).kernel, "sm100_c");
 }
 

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 import tilewright  # noqa: E402
 import torch_reference as reference  # noqa: E402
 from tilewright import compat  # noqa: E402
+from tilewright.compat import _flash_attn  # noqa: E402
 from tilewright.compat import flash_attn_interface as fa  # noqa: E402
 from tilewright.compat._flash_caches import with_cache  # noqa: E402
 from torch_reference import bf16, close, i32, place  # noqa: E402
@@ -130,11 +131,13 @@ def test_e4m3_with_scales_of_any_strides():
 
 @pytest.mark.parametrize("causal, device, value_dim, packed", [
     (False, "sim:h200", 64, {}), (True, "sim:h200", 64, {}), (True, "sim:b200", 64, {}),
-    (True, "sim:b200", 256, {"seqused": 2}),
+    (True, "sim:b200", 256, {}), (True, "sim:b200", 256, {"seqused": 2}),
 ])
-def test_varlen_with_rows_that_are_not_in_use(causal, device, value_dim, packed):
+def test_varlen_with_rows_that_are_not_in_use(causal, device, value_dim, packed, monkeypatch):
     """Kernels read the lengths; where none does, the rows in use are packed, and counted."""
     tilewright.torch.set_device(device)
+    if packed:
+        monkeypatch.setattr(_flash_attn, "lacking", lambda *_: "a kernel that reads lengths")
     q, k, v = (x[0] for x in operands(b=1))
     v = bf16(33, 2, value_dim, seed=2)
     cu_q, cu_k, used_q, used_k = i32([0, 7, 7, 20]), i32([0, 11, 20, 33]), i32([5, 0, 13]), i32([9, 9, 0])
@@ -423,8 +426,12 @@ def test_what_blackwell_has_no_kernel_for_is_refused_with_its_reason():
         pytest.skip("the simulated B200")
     q, k, v = operands(s=19, t=40, d=256)
     tilewright.torch.set_device("sim:b200")
-    with pytest.raises(tilewright.Unsupported, match="exists for head_dim 64, 128") as error:
-        fa.flash_attn_with_kvcache(q, k, v, cache_seqlens=i32([33, 20]))
+    lengths = i32([33, 20])
+    out = fa.flash_attn_with_kvcache(q, k, v, cache_seqlens=lengths)
+    close(out[1:], reference.attention(q[1:], k[1:, :20], v[1:, :20])[0], LIMIT)
+    many = bf16(2, 19, 129, 64, seed=3)
+    with pytest.raises(tilewright.Unsupported, match="at most 128 query heads for a key head") as error:
+        fa.flash_attn_with_kvcache(many, k[:, :, :1, :64], v[:, :, :1, :64], cache_seqlens=lengths)
     assert [reason.field for reason in error.value.reasons] == ["q.shape[1]"]
     assert "call it for 16 of them at a time" in error.value.reasons[0].fix
 

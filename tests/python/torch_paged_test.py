@@ -214,10 +214,12 @@ def test_no_kernel_is_a_reason_of_the_plan():
     if place() == "cpu":
         tt.set_device("sim:b200")
         assert _paged.reasons_against(x.q.device, torch.bfloat16, 4, 2, 64) == ()
-        wide = Pages([(3, 9)], d=256)
-        with pytest.raises(tilewright.Unsupported, match="sm100_pages: exists for head_dim 64, 128"):
+        assert _paged.reasons_against(x.q.device, torch.bfloat16, 4, 2, 256) == ()
+        with pytest.raises(tilewright.Unsupported, match="sm100_pages.*: exists for head_dim 64, 128, 256"):
             tt.attention_paged(wide.q, wide.k, wide.v, **wide.given())
-        reason, = _paged.reasons_against(x.q.device, torch.bfloat16, 4, 2, 256)
+        reason, = _paged.reasons_against(x.q.device, torch.bfloat16, 4, 2, 264)
+        assert (reason.value, reason.rule) == ("sm100_pages", "exists for head_dim 64, 128, 256")
+        reason, = _paged.reasons_against(x.q.device, torch.float16, 4, 2, 256, None, E4M3)
         assert (reason.value, reason.rule) == ("sm100_pages", "exists for head_dim 64, 128")
         assert _paged.reasons_against(x.q.device, E4M3, 4, 2, 256) == ()
         assert _paged.reasons_against(x.q.device, torch.float16, 4, 2, 64, None, E4M3) == ()

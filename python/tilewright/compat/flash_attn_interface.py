@@ -97,8 +97,8 @@ def flash_attn_varlen_func(
 ) -> Any:
     """[rows, heads, head_dim] each; the result, or it and the lse [heads, rows].
 
-    seqused_q and seqused_k are read by the kernel, on Blackwell of bfloat16 and float16 for heads up to
-    128. Elsewhere the rows in use are packed first, which copies them.
+    seqused_q and seqused_k are read by the kernel; where none does, the rows in use are packed first,
+    which copies them.
     """
     out, lse = forward(
         "flash_attn_varlen_func",
@@ -198,8 +198,7 @@ def flash_attn_with_kvcache(
     written behind those that are there.
 
     More than 16 queries, packed ones (cu_seqlens_q with max_seqlen_q) and windows to the right are
-    for attention over pages, products of e4m3 where q and the caches are; on Blackwell bfloat16 and
-    float16 have heads up to 128 then.
+    for attention over pages, products of e4m3 where q and the caches are.
     Keys of 64 with values of 256 or 512, and qv beside them, have kernels of their own, for any number of
     queries: scores are q k^T + qv v^T.
     With return_softmax_lse four values, as the peer has: the result, the lse, and two empty

@@ -107,10 +107,8 @@ def attention_varlen(
     cu_q, cu_kv            int32 [batch + 1]: the row at which each sequence begins, and the end
     max_q                  at least the longest sequence's queries; max_kv its keys
     q_lengths, kv_lengths  int32 [batch]: queries and keys in use, the first of each sequence's rows,
-                           read on the device; rows of results behind them are not written. On
-                           Blackwell bfloat16 and float16 have heads up to 128 then
-    chunk                  keys of a chunk: a query sees those of its own alone; 0: all are one. On
-                           Blackwell bfloat16 and float16 have heads up to 128 then
+                           read on the device; rows of results behind them are not written
+    chunk                  keys of a chunk: a query sees those of its own alone; 0: all are one
     The lse is [heads, rows].
     """
     if q_lengths is not None or kv_lengths is not None or chunk:

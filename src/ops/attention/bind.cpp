@@ -146,9 +146,8 @@ void encode_maps(const device::Device& device, const AttentionProblem& p,
   if (kernel.group_tile != nullptr) box_heads = static_cast<std::uint32_t>(p.heads / p.kv_heads);
   if (kernel.has_pages && kernel.group_tile == nullptr) box_heads = 1u << numbers.pages.group_shift;
   const auto q_box = static_cast<std::uint32_t>(tile.box_queries) >> numbers.pages.group_shift;
-  const int step_box = kernel.box_keys > 0 ? kernel.box_keys : tile.keys;
-  const auto k_box =
-      static_cast<std::uint32_t>(kernel.has_pages ? numbers.pages.page_box : step_box);
+  const auto k_box = static_cast<std::uint32_t>(kernel.has_pages ? numbers.pages.page_box
+                                                                 : attention_box_keys(kernel, p));
   // Without keys, k and v may be null; a map needs an address all the same.
   const bool has_keys = attention_kv_rows(p) > 0;
   const void* const k = has_keys ? a.k : a.q;
@@ -198,7 +197,7 @@ kernels::AttentionPages page_numbers(const AttentionKernel& kernel, const Attent
       p.page_size > 0 ? p.page_size : std::numeric_limits<std::int32_t>::max();
   pages.table_stride = p.table_stride;
   pages.page_size = narrow(size);
-  pages.page_box = p.page_size > 0 ? attention_page_box(kernel, p) : keys;
+  pages.page_box = p.page_size > 0 ? attention_page_box(kernel, p) : attention_box_keys(kernel, p);
   pages.tile_parts = keys / pages.page_box;
   pages.copies = attention_page_copies(kernel, p);
   pages.num_pages = narrow(p.num_pages);

@@ -196,12 +196,13 @@ const RequiredFeature kRequiredFeatures[] = {
     {kChunks, "chunks of keys", [](const AttentionProblem& p) { return p.chunk > 0; }},
 };
 
-// Those with values of another width only where that is asked for.
+// Those with values of another width only where that is asked for, and those that the type has.
 std::string list_dims(const AttentionKernel& kernel, const AttentionProblem& p) {
   std::string text;
   for (const AttentionVariant& variant : kernel.variants) {
     const bool is_usual = variant.value_dim == variant.head_dim;
     if (!is_usual && attention_value_dim(p) == p.head_dim) continue;
+    if (attention_widens(p) && !variant.has_wide_queries) continue;
     if (!text.empty()) text += ", ";
     text += std::to_string(variant.head_dim);
     if (!is_usual) text += fmt::format(" with value_dim {}", variant.value_dim);
@@ -226,10 +227,11 @@ std::string grid_obstacle(const AttentionKernel& kernel, const AttentionTile& ti
     }
   } else if (kernel.has_pages) {
     const std::int64_t tiles = sm100_page_tiles(kernel, p);
-    if (tiles >= kMaxTiles || p.kv_heads > kMaxGridYz)
+    const std::int64_t most = (kMaxTiles - 1) / kernel.ctas(attention_width(kernel, p));
+    if (tiles > most || p.kv_heads > kMaxGridYz)
       return fmt::format(
-          "has a grid of {} tiles of {} queries and {} heads of keys, at most 2147483647 and {}",
-          tiles, tile.queries, p.kv_heads, kMaxGridYz);
+          "has a grid of {} tiles of {} queries and {} heads of keys, at most {} and {}", tiles,
+          tile.queries, p.kv_heads, most, kMaxGridYz);
   } else if (p.heads > kMaxGridYz || p.batch > kMaxGridYz) {
     return fmt::format("has a grid of (tiles, heads, batch), at most {} heads and batches",
                        kMaxGridYz);
@@ -299,6 +301,7 @@ const AttentionVariant* AttentionKernel::find_variant(const AttentionProblem& p)
   const bool is_usual = value_dim == p.head_dim;
   const auto fits = [&](const AttentionVariant& variant) {
     if (is_usual && variant.value_dim != variant.head_dim) return false;
+    if (attention_widens(p) && !variant.has_wide_queries) return false;
     if (p.head_dim == variant.head_dim && value_dim == variant.value_dim) return true;
     if (!pads && !variant.clips) return false;
     if (is_usual) return is_padded_to(static_cast<int>(p.head_dim), variant.head_dim);

@@ -51,7 +51,8 @@ struct AttentionVariant {
   /// only where a box never runs over the end of one.
   bool writes_boxes = false;
   int value_dim = head_dim;
-  bool clips = false;  ///< the kernel itself writes no column that does not exist
+  bool clips = false;            ///< the kernel itself writes no column that does not exist
+  bool has_wide_queries = true;  ///< kWideQueries: this form has one that widens
 };
 
 /// One kernel, for some head dimensions.
@@ -79,7 +80,8 @@ struct AttentionKernel {
   /// queries have those heads in them.
   GroupTile group_tile = nullptr;
   int (*ctas)(int head_dim) = nullptr;  ///< sm_100f: of a tile of queries
-  int box_keys = 0;                     ///< rows of boxes of k and v; 0: those of a step
+  /// sm_100f: rows of the boxes of k and v, at most; null: those of a step.
+  int (*box_keys)(int head_dim) = nullptr;
 
   bool computes_in_e4m3() const noexcept { return is_e4m3_only || fp8 != AttentionFp8::kNone; }
   /// It first rounds the operands of this problem.
@@ -121,6 +123,9 @@ AttentionTiles attention_tiles(const AttentionKernel& kernel, const AttentionPro
 
 /// Words of the workspace, zeros at the launch, that a kernel counts in which tiles it has drawn.
 std::size_t attention_counters(const AttentionKernel& kernel);
+
+/// Rows of the boxes of k and v, where pages do not cut them.
+int attention_box_keys(const AttentionKernel& kernel, const AttentionProblem& problem);
 
 /// Rows of a part of a tile of keys that lies in one page.
 std::int32_t attention_page_box(const AttentionKernel& kernel, const AttentionProblem& problem);

@@ -25,9 +25,14 @@ bool finds_rows(const AttentionProblem& p) {
 
 }  // namespace
 
+int attention_box_keys(const AttentionKernel& kernel, const AttentionProblem& p) {
+  if (kernel.box_keys != nullptr) return kernel.box_keys(attention_width(kernel, p));
+  return find_attention_tile(kernel, p).keys;
+}
+
 std::int32_t attention_page_box(const AttentionKernel& kernel, const AttentionProblem& p) {
-  const std::int64_t keys = find_attention_tile(kernel, p).keys;
-  return static_cast<std::int32_t>(std::gcd(p.page_size, keys));
+  return static_cast<std::int32_t>(
+      std::gcd(p.page_size, std::int64_t{attention_box_keys(kernel, p)}));
 }
 
 kernels::PageCopies attention_page_copies(const AttentionKernel& kernel,

@@ -46,12 +46,10 @@ const char* remedy_of(const AttentionProblem& p) {
            "Blackwell by queries of 16 bits for head_dim up to 128, or 192 with value_dim up to "
            "128: take those, or decode attention, which reads them for up to 16 queries.";
   if (p.chunk > 0 && p.page_size == 0 && !p.has_q_lengths && !p.has_kv_lengths)
-    return "Chunks of keys are known on Hopper, and on Blackwell for head_dim up to 128: pack each "
-           "chunk as a sequence of its own, or take decode attention, which has chunks for up to "
-           "16 queries.";
-  return "Pages and lengths on the device are read for head_dim up to 256, on Blackwell up to 128, "
-         "or 192 with value_dim up to 128: gather the keys and pack them, or take decode "
-         "attention, which reads pages for up to 16 queries.";
+    return "Chunks of keys are known for head_dim up to 256: pack each chunk as a sequence of its "
+           "own, or take decode attention, which has chunks for up to 16 queries.";
+  return "Pages and lengths on the device are read for head_dim up to 256: gather the keys and "
+         "pack them, or take decode attention, which reads pages for up to 16 queries.";
 }
 
 // Those of the device's generation; all, if one of others was asked for: it is refused with them.
@@ -149,10 +147,10 @@ std::vector<Launch> make_launches(const AttentionKernel& kernel, const device::D
       .block = {static_cast<std::uint32_t>(tile.threads), 1, 1},
       .shared_bytes = static_cast<std::uint32_t>(tile.shared_bytes)};
   if (kernel.group_tile != nullptr) {
+    if (kernel.has_pages)
+      launch.grid = {static_cast<std::uint32_t>(sm100_page_tiles(kernel, p)), 0, 1};
     launch.grid[0] *= static_cast<std::uint32_t>(kernel.ctas(attention_width(kernel, p)));
     launch.grid[1] = static_cast<std::uint32_t>(p.kv_heads);
-    if (kernel.has_pages)
-      launch.grid = {static_cast<std::uint32_t>(sm100_page_tiles(kernel, p)), launch.grid[1], 1};
   }
   if (tile.is_persistent) {
     const std::int64_t all = tiles.of_head * tiles.heads * p.batch;

@@ -1,6 +1,7 @@
 #include "ops/attention/sm100.h"
 
 #include "kernels/attention_sm100/pages/stage_e_pages.h"
+#include "kernels/attention_sm100/pages/stage_f_pages.h"
 #include "kernels/attention_sm100/pages/stage_h_pages.h"
 #include "kernels/attention_sm100/stage_c_online_softmax.h"
 #include "kernels/attention_sm100/stage_e_two_tiles.h"
@@ -65,13 +66,30 @@ AttentionKernel over_pages(AttentionKernel stage, const char* name) {
   return stage;
 }
 
+// Stage E, and for wider heads stage F.
+constexpr bool is_pair_over_pages(int head_dim) {
+  return head_dim == 256;
+}
+kernels::AttentionTile pages_tile(int head_dim, int group) {
+  return is_pair_over_pages(head_dim) ? kernels::stage_f_pages_tile(head_dim, group)
+                                      : kernels::stage_e_pages_tile(head_dim, group);
+}
+int pages_ctas(int head_dim) {
+  return is_pair_over_pages(head_dim) ? 2 : 1;
+}
+int pages_box_keys(int head_dim) {
+  return is_pair_over_pages(head_dim) ? kernels::kStageFBoxKeys : pages_tile(head_dim, 1).keys;
+}
+
 AttentionKernel pages_row() {
-  AttentionKernel kernel =
-      over_pages(stage('e', "keys in pages, lengths on the device", kernels::kStageESupport,
-                       kernels::stage_e_pages_tile, [](int) { return 1; },
-                       {{64, "d64"}, {128, "d128"}, {192, "d192_v128", 128}}),
-                 "sm100_pages");
+  AttentionKernel kernel = over_pages(
+      stage('e', "keys in pages, lengths on the device", kernels::kStageESupport, pages_tile,
+            pages_ctas, {{64, "d64"}, {128, "d128"}, {192, "d192_v128", 128}, {256, "d256"}}),
+      "sm100_pages");
   kernel.features |= kWideQueries;
+  kernel.box_keys = pages_box_keys;
+  for (AttentionVariant& variant : kernel.variants)
+    variant.has_wide_queries = !is_pair_over_pages(variant.head_dim);
   return kernel;
 }
 
@@ -100,6 +118,7 @@ constexpr StepClocks kStepClocks[] = {
     {"sm100_pages", 64, 2.0 * 896},
     {"sm100_pages", 128, 2.0 * 1032},
     {"sm100_pages", 192, 2.0 * 1280},
+    {"sm100_pages", 256, 2048},
 };
 
 }  // namespace
@@ -114,7 +133,7 @@ std::vector<AttentionKernel> make_sm100_attention_kernels() {
       stage('f', "pairs of CTAs share keys and values", kStageFSupport, stage_f_tile,
             [](int) { return 2; }, {{256, "d256"}, {512, "d512"}}),
   };
-  all.back().box_keys = kStageFBoxKeys;
+  all.back().box_keys = [](int) { return kStageFBoxKeys; };
   all.push_back(e4m3_stage("e4m3: two tiles in flight, values as they come", stage_h_tile));
   all.push_back(pages_row());
   all.push_back(

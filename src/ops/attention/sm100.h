@@ -12,7 +12,7 @@
 namespace tilewright::ops {
 
 /// Stages that are attention as the operator has it: sm100_c, sm100_e, sm100_f, sm100_h; and
-/// sm100_pages, stage E over keys in pages.
+/// sm100_pages, stages E and F over keys in pages.
 std::vector<AttentionKernel> make_sm100_attention_kernels();
 
 /// Tiles of all sequences of sm100_pages: as many as there can be, whatever the lengths are.

@@ -142,6 +142,28 @@ TEST_F(AttentionPagedPlan, IsTakenByTheOneKernelForItOnBlackwell) {
       HasSubstr("not sm100_pages: it is for keys in pages, lengths on the device and chunks of "
                 "keys"));
 }
+TEST_F(AttentionPagedPlan, IsAPairOfCtasOnBlackwellForWideHeads) {
+  const auto plan = [](const Change& change) {
+    return make_attention_plan(b200(), changed(kPaged, change));
+  };
+  for (const std::int64_t head_dim : {136, 192, 248, 256}) {
+    const AttentionPlan wide = plan([&](auto& p) { p.head_dim = head_dim; });
+    EXPECT_EQ(wide.kernel, "sm100_pages");
+    EXPECT_EQ(wide.padded_head_dim, 256);
+    EXPECT_EQ(wide.tile_queries, 64) << "32 of each CTA, by 4 heads";
+    EXPECT_EQ(wide.launches.at(0).entry, "attention_sm100_pages_bf16_d256");
+    // Of 120 queries one tile is full, and each sequence has a last one: two CTAs each.
+    EXPECT_EQ(wide.launches.at(0).grid, (std::array<std::uint32_t, 3>{2 * (1 + 3), 2, 1}));
+  }
+  EXPECT_EQ(plan([](auto& p) { p.head_dim = 192, p.value_dim = 128; }).launches.at(0).entry,
+            "attention_sm100_pages_bf16_d192_v128");
+  for (const auto& [head_dim, value_dim] :
+       {std::pair{200, 128}, std::pair{64, 136}, std::pair{192, 136}}) {
+    const AttentionPlan mixed =
+        plan([&](auto& p) { p.head_dim = head_dim, p.value_dim = value_dim; });
+    EXPECT_EQ(mixed.launches.at(0).entry, "attention_sm100_pages_bf16_d256");
+  }
+}
 TEST_F(AttentionPagedPlan, IsTakenByTheOneKernelForIt) {
   EXPECT_EQ(make_attention_plan(h200(), kPaged).kernel, "k6_pages");
   const auto without_pages = [](auto& p) {
@@ -204,13 +226,14 @@ TEST_F(AttentionPagedPlan, SaysWhoCopiesPagesOnBlackwell) {
 }
 TEST_F(AttentionPagedPlan, SaysWhatNoKernelDoes) {
   const std::string gather =
-      "Pages and lengths on the device are read for head_dim up to 256, on Blackwell up to 128, or "
-      "192 with value_dim up to 128: gather the keys and pack them, or take decode attention, "
-      "which reads pages for up to 16 queries.";
-  const AttentionProblem wide = changed(kPaged, [](auto& p) { p.head_dim = 256; });
-  expect_refused(b200(), wide, "sm100_pages: exists for head_dim 64, 128\n", gather);
-  expect_refused(b200(), changed(kPaged, [](auto& p) { p.head_dim = 200, p.value_dim = 128; }),
-                 "sm100_pages: exists for head_dim 64, 128, 192 with value_dim 128\n", gather);
+      "Pages and lengths on the device are read for head_dim up to 256: gather the keys and pack "
+      "them, or take decode attention, which reads pages for up to 16 queries.";
+  const AttentionProblem wide = changed(kPaged, [](auto& p) { p.head_dim = 264; });
+  expect_refused(b200(), wide,
+                 "sm100_h, sm100_pages, sm100_pages_e4m3: exists for head_dim 64, 128, 256\n",
+                 gather);
+  expect_refused(b200(), changed(kPaged, [](auto& p) { p.head_dim = 264, p.value_dim = 128; }),
+                 "sm100_pages: exists for head_dim 64, 128, 192 with value_dim 128, 256\n", gather);
   const AttentionProblem lengths =
       changed(wide, [](auto& p) { p.page_size = p.num_pages = p.max_pages = 0, p.total_kv = 900; });
   expect_refused(b200(), lengths, "does not support lengths that only the device knows", gather);
@@ -218,9 +241,8 @@ TEST_F(AttentionPagedPlan, SaysWhatNoKernelDoes) {
       changed(lengths, [](auto& p) { p.has_kv_lengths = false, p.chunk = 64; });
   expect_refused(
       b200(), chunks, "does not support chunks of keys",
-      "Chunks of keys are known on Hopper, and on Blackwell for head_dim up to 128: pack each "
-      "chunk as a sequence of its own, or take decode attention, which has chunks for up to 16 "
-      "queries.");
+      "Chunks of keys are known for head_dim up to 256: pack each chunk as a sequence of its own, "
+      "or take decode attention, which has chunks for up to 16 queries.");
   expect_refused(b200(), changed(kPaged, [](auto& p) { p.heads = 129 * 2; }),
                  "sm100_pages: has at most 128 query heads for a key head; these are 129\n",
                  gather);
@@ -228,6 +250,15 @@ TEST_F(AttentionPagedPlan, SaysWhatNoKernelDoes) {
   expect_refused(b200(), many,
                  "sm100_pages: has a grid of 3 tiles of 256 queries and 65536 heads of keys, at "
                  "most 2147483647 and 65535\n",
+                 gather);
+  // Of a pair's tiles there are half as many.
+  const AttentionProblem pairs = changed(kPaged, [](auto& p) {
+    p.head_dim = 256, p.is_packed = false, p.total_q = 0;
+    p.batch = std::int64_t{1} << 20, p.q_len = 64 * 1024;
+  });
+  expect_refused(b200(), pairs,
+                 "sm100_pages: has a grid of 1073741824 tiles of 64 queries and 2 heads of keys, "
+                 "at most 1073741823 and 65535\n",
                  gather);
   expect_refused(h200(), changed(kPaged, [](auto& p) { p.head_dim = 264; }),
                  "k6_pages: exists for head_dim 64, 96, 128, 192, 256", gather);

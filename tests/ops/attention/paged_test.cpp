@@ -8,38 +8,49 @@ namespace {
 class AttentionPagedTest : public ChipTest<AttentionPagedTest> {
  protected:
   static void check(const PagedCase& c) { PagedRun(*device_, c).check(); }
-  // Blackwell's forms are of 64, 128, and 192 with values of 128.
-  static bool has_form(std::int64_t head_dim, std::int64_t value_dim) {
-    return !is_blackwell() || std::max(head_dim, value_dim) <= 128 ||
-           (head_dim <= 192 && value_dim <= 128 && value_dim != head_dim);
+  // Of each kernel that was written by itself: Blackwell's pair of CTAs has heads above 128, all
+  // others of a chip are one.
+  template <class Run>
+  static void with_each_kernel(const Run& run) {
+    for (const std::int64_t head_dim : {64, 256}) {
+      if (head_dim > 128 && !is_blackwell()) continue;
+      SCOPED_TRACE(fmt::format("head_dim {}", head_dim));
+      run(head_dim);
+    }
   }
 };
 TILEWRIGHT_ON_EVERY_CHIP(AttentionPagedTest);
 
 TEST_P(AttentionPagedTest, PagesOfAnySize) {
-  for (const std::int64_t page_size : {2, 4, 7, 8, 32, 48, 100, 128, 256}) {
-    SCOPED_TRACE(page_size);
-    check(mixed(page_size));
-  }
+  with_each_kernel([](std::int64_t head_dim) {
+    for (const std::int64_t page_size : {2, 4, 7, 8, 32, 48, 100, 128, 256}) {
+      SCOPED_TRACE(page_size);
+      check(mixed(page_size, head_dim));
+    }
+  });
 }
 TEST_P(AttentionPagedTest, GatheredAndCopiedByWarpsAndByOneThread) {
-  for (const std::int64_t page_size : {1, 16, 64}) {
-    SCOPED_TRACE(page_size);
-    check(mixed(page_size));
-  }
+  with_each_kernel([](std::int64_t head_dim) {
+    for (const std::int64_t page_size : {1, 16, 64}) {
+      SCOPED_TRACE(page_size);
+      check(mixed(page_size, head_dim));
+    }
+  });
 }
 // Tiles of sequences that have several, one and none are drawn from two lists.
 TEST_P(AttentionPagedTest, SeveralTilesBesideSingleOnes) {
-  for (const std::int64_t page_size : {1, 16, 64}) {
-    SCOPED_TRACE(page_size);
-    PagedCase c = mixed(page_size);
-    c.problem.heads = 4;
-    c.problem.kv_heads = 2;
-    c.q_rooms = {1, 100, 0, 2, 97, 1, 96};
-    c.q_lengths = {1, 100, 0, 2, 96, 0, 97};
-    c.kv_lengths = {97, 120, 50, 2, 96, 40, 100};
-    check(c);
-  }
+  with_each_kernel([](std::int64_t head_dim) {
+    for (const std::int64_t page_size : {1, 16, 64}) {
+      SCOPED_TRACE(page_size);
+      PagedCase c = mixed(page_size, head_dim);
+      c.problem.heads = head_dim == 256 ? 8 : 4;
+      c.problem.kv_heads = 2;
+      c.q_rooms = {1, 100, 0, 2, 97, 1, 96};
+      c.q_lengths = {1, 100, 0, 2, 96, 0, 97};
+      c.kv_lengths = {97, 120, 50, 2, 96, 40, 100};
+      check(c);
+    }
+  });
 }
 TEST_P(AttentionPagedTest, EveryFormOfTheKernel) {
   for (const DType dtype : {DType::kBF16, DType::kF16}) {
@@ -49,7 +60,6 @@ TEST_P(AttentionPagedTest, EveryFormOfTheKernel) {
           std::pair{128, 4}, std::pair{128, 16}, std::pair{128, 64}, std::pair{192, 1},
           std::pair{192, 16}, std::pair{192, 96}, std::pair{256, 4}, std::pair{256, 16},
           std::pair{256, 80}}) {
-      if (!has_form(head_dim, head_dim)) continue;
       SCOPED_TRACE(fmt::format("{} {} pages of {}", to_string(dtype), head_dim, page_size));
       PagedCase c = mixed(page_size, head_dim);
       c.problem.dtype = dtype;
@@ -60,7 +70,7 @@ TEST_P(AttentionPagedTest, EveryFormOfTheKernel) {
 // Computed by the next wider form, with zeros that copies deliver. What lies behind a row of
 // out is the next head's. Every second one is f16, every third one has no pages.
 TEST_P(AttentionPagedTest, EveryMultipleOf8) {
-  for (std::int64_t head_dim = 8; head_dim <= 256 && has_form(head_dim, head_dim); head_dim += 8) {
+  for (std::int64_t head_dim = 8; head_dim <= 256; head_dim += 8) {
     SCOPED_TRACE(head_dim);
     const std::int64_t number = head_dim / 8;
     PagedCase c = mixed(number % 3 == 0 ? 0 : number % 5 == 0 ? 4 : 16, head_dim);
@@ -76,7 +86,6 @@ TEST_P(AttentionPagedTest, ValuesOfAnotherWidth) {
   for (const auto& [head_dim, value_dim, page_size] :
        {std::tuple{192, 128, 64}, std::tuple{192, 128, 1}, std::tuple{192, 128, 16},
         std::tuple{136, 104, 64}, std::tuple{40, 72, 8}, std::tuple{104, 240, 16}}) {
-    if (!has_form(head_dim, value_dim)) continue;
     SCOPED_TRACE(fmt::format("{} and {}, pages of {}", head_dim, value_dim, page_size));
     PagedCase c = mixed(page_size, head_dim);
     AttentionProblem& p = c.problem;
@@ -91,71 +100,80 @@ TEST_P(AttentionPagedTest, ValuesOfAnotherWidth) {
 }
 // Heads that share keys share tiles of rows, as far as a power of two divides their number.
 TEST_P(AttentionPagedTest, GroupsOfHeads) {
-  for (const auto& [heads, kv_heads] :
-       {std::pair{2, 2}, std::pair{3, 1}, std::pair{12, 2}, std::pair{16, 2}, std::pair{64, 1}}) {
-    for (const std::int64_t page_size : {16, 64}) {
-      SCOPED_TRACE(fmt::format("heads {}/{}, pages of {}", heads, kv_heads, page_size));
-      PagedCase c = mixed(page_size);
-      c.problem.heads = heads;
-      c.problem.kv_heads = kv_heads;
-      c.problem.has_sink = true;
-      c.problem.window_left = 40;
-      if (heads > 16) c.q_rooms = {5, 1, 0, 3};
-      check(c);
+  with_each_kernel([](std::int64_t head_dim) {
+    for (const auto& [heads, kv_heads] :
+         {std::pair{2, 2}, std::pair{3, 1}, std::pair{12, 2}, std::pair{16, 2}, std::pair{64, 1}}) {
+      for (const std::int64_t page_size : {16, 64}) {
+        SCOPED_TRACE(fmt::format("heads {}/{}, pages of {}", heads, kv_heads, page_size));
+        PagedCase c = mixed(page_size, head_dim);
+        c.problem.heads = heads;
+        c.problem.kv_heads = kv_heads;
+        c.problem.has_sink = true;
+        c.problem.window_left = 40;
+        if (heads > 16) c.q_rooms = {5, 1, 0, 3};
+        check(c);
+      }
     }
-  }
+  });
 }
 TEST_P(AttentionPagedTest, EveryOption) {
-  for (const bool is_packed : {false, true}) {
-    for (const int option : {0, 1, 2, 3, 4}) {
-      SCOPED_TRACE(fmt::format("packed {}, option {}", is_packed, option));
-      PagedCase c = mixed(16);
-      AttentionProblem& p = c.problem;
-      if (!is_packed) {
-        c.q_rooms.clear();
-        p.q_len = 70;
+  with_each_kernel([](std::int64_t head_dim) {
+    for (const bool is_packed : {false, true}) {
+      for (const int option : {0, 1, 2, 3, 4}) {
+        SCOPED_TRACE(fmt::format("packed {}, option {}", is_packed, option));
+        PagedCase c = mixed(16, head_dim);
+        AttentionProblem& p = c.problem;
+        if (!is_packed) {
+          c.q_rooms.clear();
+          p.q_len = 70;
+        }
+        p.causal = option != 0;
+        if (option == 1) p.window_left = 33;
+        if (option == 2) {
+          p.causal = false;
+          p.window_left = 20;
+          p.window_right = 11;
+        }
+        if (option == 3) p.softcap = 5;
+        p.has_sink = option == 4;
+        p.has_lse = option != 4;
+        check(c);
       }
-      p.causal = option != 0;
-      if (option == 1) p.window_left = 33;
-      if (option == 2) {
-        p.causal = false;
-        p.window_left = 20;
-        p.window_right = 11;
-      }
-      if (option == 3) p.softcap = 5;
-      p.has_sink = option == 4;
-      p.has_lse = option != 4;
-      check(c);
     }
-  }
+  });
 }
 // Also of queries: what is behind them is not written. Lengths that make no sense count as none or
 // all.
 TEST_P(AttentionPagedTest, LengthsOfQueries) {
-  for (const std::int64_t page_size : {0, 16}) {
-    for (const bool is_packed : {false, true}) {
-      SCOPED_TRACE(fmt::format("pages of {}, packed {}", page_size, is_packed));
-      PagedCase c = mixed(page_size);
-      if (!is_packed) c.q_rooms.clear();
-      if (is_packed) c.q_rooms = {70, 70, 70, 70};
-      c.problem.q_len = 70;
-      c.q_lengths = {67, 1, -3, 1 << 30};
-      c.kv_lengths = {149, 1 << 30, -1, 77};
-      check(c);
+  with_each_kernel([](std::int64_t head_dim) {
+    for (const std::int64_t page_size : {0, 16}) {
+      for (const bool is_packed : {false, true}) {
+        SCOPED_TRACE(fmt::format("pages of {}, packed {}", page_size, is_packed));
+        PagedCase c = mixed(page_size, head_dim);
+        if (!is_packed) c.q_rooms.clear();
+        if (is_packed) c.q_rooms = {70, 70, 70, 70};
+        c.problem.q_len = 70;
+        c.q_lengths = {67, 1, -3, 1 << 30};
+        c.kv_lengths = {149, 1 << 30, -1, 77};
+        check(c);
+      }
     }
-  }
+  });
 }
 TEST_P(AttentionPagedTest, PagesThatAreNotThereAreZeros) {
-  for (const std::int64_t page_size : {4, 16}) {
-    SCOPED_TRACE(page_size);
-    PagedCase c = mixed(page_size);
-    c.has_missing_page = true;
-    check(c);
-  }
+  with_each_kernel([](std::int64_t head_dim) {
+    for (const std::int64_t page_size : {4, 16}) {
+      SCOPED_TRACE(page_size);
+      PagedCase c = mixed(page_size, head_dim);
+      c.has_missing_page = true;
+      check(c);
+    }
+  });
 }
 // Whole prompts: the first tiles of queries see one tile of keys.
 TEST_P(AttentionPagedTest, PromptsFromTheirBeginning) {
-  for (const std::int64_t head_dim : {64, 128}) {
+  for (const std::int64_t head_dim : {64, 128, 256}) {
+    if (head_dim > 128 && !is_blackwell()) continue;
     for (const std::int64_t page_size : {1, 16, 128}) {
       SCOPED_TRACE(fmt::format("head_dim {}, pages of {}", head_dim, page_size));
       PagedCase c = mixed(page_size, head_dim);
@@ -169,84 +187,98 @@ TEST_P(AttentionPagedTest, PromptsFromTheirBeginning) {
 // first one: a causal mask and a window leave some of them, or all, without a key. Their out is 0
 // and their lse -inf, whatever the sink is.
 TEST_P(AttentionPagedTest, QueriesThatSeeNoKey) {
-  for (const auto& [left, right] : {std::pair{-1, 0}, std::pair{3, 0}, std::pair{2, 4}}) {
-    for (const bool has_sink : {false, true}) {
-      SCOPED_TRACE(fmt::format("window {}, {}, sink {}", left, right, has_sink));
-      PagedCase c = mixed(16);
-      AttentionProblem& p = c.problem;
-      p.causal = false;
-      p.window_left = left;
-      p.window_right = right;
-      p.has_sink = has_sink;
-      c.q_rooms = {70, 33, 1, 9};
-      c.kv_lengths = {20, 0, 0, 9};
-      check(c);
+  with_each_kernel([](std::int64_t head_dim) {
+    for (const auto& [left, right] : {std::pair{-1, 0}, std::pair{3, 0}, std::pair{2, 4}}) {
+      for (const bool has_sink : {false, true}) {
+        SCOPED_TRACE(fmt::format("window {}, {}, sink {}", left, right, has_sink));
+        PagedCase c = mixed(16, head_dim);
+        AttentionProblem& p = c.problem;
+        p.causal = false;
+        p.window_left = left;
+        p.window_right = right;
+        p.has_sink = has_sink;
+        c.q_rooms = {70, 33, 1, 9};
+        c.kv_lengths = {20, 0, 0, 9};
+        check(c);
+      }
     }
-  }
+  });
 }
 // Chunks shorter than a tile of keys, as long as one, and longer; each begins where it begins, in a
 // page or not, and without pages as well.
 TEST_P(AttentionPagedTest, ChunksOfKeys) {
-  for (const auto& [chunk, page_size] :
-       {std::pair{1, 16}, std::pair{24, 16}, std::pair{96, 64}, std::pair{100, 1},
-        std::pair{128, 64}, std::pair{149, 0}, std::pair{400, 16}}) {
-    SCOPED_TRACE(fmt::format("chunks of {}, pages of {}", chunk, page_size));
-    PagedCase c = mixed(page_size, chunk % 16 == 0 ? 128 : 64);
-    c.problem.chunk = chunk;
-    if (chunk == 149) c.q_lengths = {70, 1, 0, 4};
-    check(c);
-  }
+  with_each_kernel([](std::int64_t head_dim) {
+    for (const auto& [chunk, page_size] :
+         {std::pair{1, 16}, std::pair{24, 16}, std::pair{96, 64}, std::pair{100, 1},
+          std::pair{128, 64}, std::pair{149, 0}, std::pair{400, 16}}) {
+      SCOPED_TRACE(fmt::format("chunks of {}, pages of {}", chunk, page_size));
+      PagedCase c = mixed(page_size, head_dim == 64 && chunk % 16 == 0 ? 128 : head_dim);
+      c.problem.chunk = chunk;
+      if (chunk == 149) c.q_lengths = {70, 1, 0, 4};
+      check(c);
+    }
+  });
 }
 TEST_P(AttentionPagedTest, ChunksAndWindows) {
-  for (const auto& [left, right] : {std::pair{-1, -1}, std::pair{11, 30}, std::pair{70, 0}}) {
-    SCOPED_TRACE(fmt::format("window {}, {}", left, right));
-    PagedCase c = mixed(16);
-    AttentionProblem& p = c.problem;
-    p.causal = false;
-    p.window_left = left;
-    p.window_right = right;
-    p.chunk = 50;
-    c.q_rooms = {70, 33, 1, 9};  // of the second, 13 stand before the first key
-    c.kv_lengths = {150, 20, 0, 9};
-    check(c);
-  }
+  with_each_kernel([](std::int64_t head_dim) {
+    for (const auto& [left, right] : {std::pair{-1, -1}, std::pair{11, 30}, std::pair{70, 0}}) {
+      SCOPED_TRACE(fmt::format("window {}, {}", left, right));
+      PagedCase c = mixed(16, head_dim);
+      AttentionProblem& p = c.problem;
+      p.causal = false;
+      p.window_left = left;
+      p.window_right = right;
+      p.chunk = 50;
+      c.q_rooms = {70, 33, 1, 9};  // of the second, 13 stand before the first key
+      c.kv_lengths = {150, 20, 0, 9};
+      check(c);
+    }
+  });
 }
 // Strides that have no common measure as wide as a row: rows of short pages cannot be gathered as
 // those of a matrix, and are copied one by one.
 TEST_P(AttentionPagedTest, RowsOfNoMatrix) {
-  for (const std::int64_t page_size : {1, 2, 16}) {
-    SCOPED_TRACE(page_size);
-    PagedCase c = mixed(page_size);
-    c.row_gap = 8;
-    check(c);
-  }
+  with_each_kernel([](std::int64_t head_dim) {
+    for (const std::int64_t page_size : {1, 2, 16}) {
+      SCOPED_TRACE(page_size);
+      PagedCase c = mixed(page_size, head_dim);
+      c.row_gap = 8;
+      check(c);
+    }
+  });
 }
 // More than the threads of a CTA, most of them without queries.
 TEST_P(AttentionPagedTest, ManySequences) {
-  PagedCase c = mixed(16);
-  c.problem.kv_len = 20;
-  c.q_rooms.assign(520, 0);
-  c.kv_lengths.assign(520, 1);
-  for (const std::size_t b :
-       {std::size_t{3}, std::size_t{40}, std::size_t{511}, std::size_t{519}}) {
-    c.q_rooms[b] = 2;
-    c.kv_lengths[b] = 17;
-  }
-  check(c);
+  with_each_kernel([](std::int64_t head_dim) {
+    PagedCase c = mixed(16, head_dim);
+    c.problem.kv_len = 20;
+    c.q_rooms.assign(520, 0);
+    c.kv_lengths.assign(520, 1);
+    for (const std::size_t b :
+         {std::size_t{3}, std::size_t{40}, std::size_t{511}, std::size_t{519}}) {
+      c.q_rooms[b] = 2;
+      c.kv_lengths[b] = 17;
+    }
+    check(c);
+  });
 }
 TEST_P(AttentionPagedTest, PagesApart) {
-  for (const std::int64_t page_size : {4, 16}) {
-    SCOPED_TRACE(page_size);
-    PagedCase c = mixed(page_size);
-    c.page_gap = 16;
-    check(c);
-  }
+  with_each_kernel([](std::int64_t head_dim) {
+    for (const std::int64_t page_size : {4, 16}) {
+      SCOPED_TRACE(page_size);
+      PagedCase c = mixed(page_size, head_dim);
+      c.page_gap = 16;
+      check(c);
+    }
+  });
 }
 TEST_P(AttentionPagedTest, NoPagesAtAll) {
-  PagedCase c = mixed(16);
-  c.problem.kv_len = 0;
-  c.kv_lengths = {0, 5, 0, 0};
-  check(c);
+  with_each_kernel([](std::int64_t head_dim) {
+    PagedCase c = mixed(16, head_dim);
+    c.problem.kv_len = 0;
+    c.kv_lengths = {0, 5, 0, 0};
+    check(c);
+  });
 }
 
 }  // namespace

@@ -201,13 +201,26 @@ def gathered(monkeypatch: Any) -> list[int]:
     return found
 
 
+@pytest.mark.parametrize("d", [64, 192, 256])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_pages_are_read_on_both_chips(d: int, dtype: torch.dtype, gathered: list[int]) -> None:
+    case = Case([(1, 30), (9, 40), (5, 21)], d=d, dtype=dtype)
+    for spec in ("sim:b200", "sim:h200"):
+        tilewright.torch.set_device(spec)
+        lse = torch.full((case.rows, case.heads), math.nan)
+        found = run(case, Mask(0.125), lse=lse)
+        close(found, case.expected(scale=0.125, causal=True), limit_of(case))
+        assert not gathered
+        assert lse.isfinite().all()
+
+
 @pytest.mark.parametrize("device, d", [("sim:h200", 256), ("sim:b200", 64), ("sim:b200", 256)])
 def test_keys_are_gathered_where_no_kernel_reads_pages(
     device: str, d: int, gathered: list[int]
 ) -> None:
-    """The same calls on Hopper, whose kernel reads pages, and on Blackwell, which has one for heads
-    up to 128, and what one has found does not hold for the other."""
-    case = Case([(1, 30), (9, 40), (5, 21)], d=d)
+    """The same calls on Hopper, whose kernel widens codes in pages, and on Blackwell, which has one
+    for heads up to 128, and what one has found does not hold for the other."""
+    case = Case([(1, 30), (9, 40), (5, 21)], d=d, cache_dtype=E4M3, scale_k=0.5, scale_v=2.0)
     for spec in (device, "sim:h200"):
         tilewright.torch.set_device(spec)
         gathered.clear()

@@ -7,7 +7,9 @@
 //   copies a box   1      2    4    8    16   32   32
 #pragma once
 
-#include "kernels/attention_sm100/pages/work.h"
+#include "kernels/attention/forward/pages.h"
+#include "kernels/attention_sm100/tensor_attention.h"
+#include "ptx/bulk_tensor_copy_pair.h"
 #include "ptx/tensor_gather.h"
 
 #include <cstdint>
@@ -21,7 +23,7 @@ struct PageWalk {
   std::int32_t limit;       ///< how many pages there are; without a table, which one
   std::int32_t index, row;  ///< row of page `index` of the sequence
 
-  __device__ PageWalk(const kernels::AttentionPagedParams& params, const PagedRows& rows,
+  __device__ PageWalk(const kernels::AttentionPagedParams& params, const GroupRows& rows,
                       std::int32_t key)
       : pages(params.pages),
         table(pages.block_table),
@@ -48,18 +50,14 @@ struct PageWalk {
   }
 };
 
-/// All lanes of the loading warp together. A stage of Shared's ring has kItemBoxes boxes, each with
-/// kBoxElems columns in rows of kBoxRowBytes.
-template <class Shared>
-struct PageLoader {
-  static constexpr int kItemBoxes = Shared::kItemBoxes;
-  static constexpr std::uint32_t kRowBytes = Shared::kBoxRowBytes;
+/// A lane of the loading warp: its parts of a tile of keys, or its four rows, in boxes whose rows
+/// have RowBytes.
+template <std::uint32_t RowBytes>
+struct PageLane {
   static constexpr int kLaneRows = kKeys / 32;  ///< at least; what a copy gathers
 
   const kernels::AttentionPagedParams& params;
-  Shared& shared;
   std::int32_t head;
-  RingPosition<Shared::kStages> at;
 
   /// Pages and rows of a lane's parts of a tile, or of its four rows.
   struct Places {
@@ -85,6 +83,59 @@ struct PageLoader {
     }
     return places;
   }
+
+ protected:
+  /// Where rows are gathered: their numbers in the map, of which strides count rows.
+  __device__ void find_rows(std::int32_t (&rows)[kLaneRows], const Places& places,
+                            const kernels::AttentionStrides& strides) const {
+#pragma unroll
+    for (int i = 0; i < kLaneRows; ++i) {
+      const std::int32_t page = places.page[i];
+      const bool is_there = page >= 0 && page < params.pages.num_pages;
+      rows[i] = is_there ? page * static_cast<std::int32_t>(strides.batch) +
+                               places.row[i] * static_cast<std::int32_t>(strides.row) +
+                               head * static_cast<std::int32_t>(strides.head)
+                         : -1;
+    }
+  }
+  /// The lane's rows of a box, to where the first of them lies. Ctas: that `barrier` may be in.
+  template <int Ctas = 1>
+  __device__ void copy(std::uint32_t to, const void* map, std::int32_t column, const Places& places,
+                       const std::int32_t (&rows)[kLaneRows], std::uint32_t barrier) const {
+    if (gathers()) {
+      ptx::cp_async_bulk_tensor_2d_gather4_cta_group<Ctas>(to, map, column, rows, barrier);
+    } else if (first_row() < kKeys) {
+      copy_parts<Ctas>(to, map, column, places, barrier);
+    }
+  }
+
+ private:
+  template <int Ctas>
+  __device__ void copy_parts(std::uint32_t to, const void* map, std::int32_t column,
+                             const Places& places, std::uint32_t barrier) const {
+#pragma unroll
+    for (int i = 0; i < kLaneRows; ++i) {
+      if (i > 0 && i * part_rows() >= kLaneRows) break;
+      ptx::cp_async_bulk_tensor_4d_cta_group<Ctas>(
+          to + static_cast<std::uint32_t>(i * part_rows()) * RowBytes, map, column, places.row[i],
+          head, places.page[i], barrier);
+    }
+  }
+};
+
+/// All lanes of the loading warp together. A stage of Shared's ring has kItemBoxes boxes, each with
+/// kBoxElems columns in rows of kBoxRowBytes.
+template <class Shared>
+struct PageLoader : PageLane<Shared::kBoxRowBytes> {
+  static constexpr int kItemBoxes = Shared::kItemBoxes;
+  static constexpr std::uint32_t kRowBytes = Shared::kBoxRowBytes;
+  using Base = PageLane<kRowBytes>;
+  using Base::first_row, Base::gathers, Base::kLaneRows, Base::lane, Base::params;
+  using typename Base::Places;
+
+  Shared& shared;
+  RingPosition<Shared::kStages> at;
+
   template <int Boxes>
   __device__ void load_keys(const Places& places) {
     load<Boxes>(places, params.k_map, params.k_strides);
@@ -101,7 +152,7 @@ struct PageLoader {
                        const kernels::AttentionStrides& strides) {
     const Ring<Shared::kStages> ring(shared.ring);
     std::int32_t rows[kLaneRows];
-    if (gathers()) find_rows(rows, places, strides);
+    if (gathers()) this->find_rows(rows, places, strides);
 #pragma unroll 1
     for (int box = 0; box < Boxes; ++box) {
       const int of_item = box % kItemBoxes;
@@ -114,34 +165,8 @@ struct PageLoader {
       const std::uint32_t to =
           ptx::shared_address(shared.boxes[at.stage]) +
           static_cast<std::uint32_t>(of_item * kKeys + first_row()) * kRowBytes;
-      if (gathers()) {
-        ptx::cp_async_bulk_tensor_2d_gather4(to, map, box * Shared::kBoxElems, rows, ring.full(at));
-      } else if (first_row() < kKeys) {
-        copy_parts(to, map, box * Shared::kBoxElems, places, ring.full(at));
-      }
+      this->copy(to, map, box * Shared::kBoxElems, places, rows, ring.full(at));
       if (of_item == kItemBoxes - 1) at.advance();
-    }
-  }
-  __device__ void copy_parts(std::uint32_t to, const void* map, std::int32_t column,
-                             const Places& places, std::uint32_t barrier) const {
-#pragma unroll
-    for (int i = 0; i < kLaneRows; ++i) {
-      if (i > 0 && i * part_rows() >= kLaneRows) break;
-      ptx::cp_async_bulk_tensor_4d_shared_global(
-          to + static_cast<std::uint32_t>(i * part_rows()) * kRowBytes, map, column, places.row[i],
-          head, places.page[i], barrier);
-    }
-  }
-  __device__ void find_rows(std::int32_t (&rows)[kLaneRows], const Places& places,
-                            const kernels::AttentionStrides& strides) const {
-#pragma unroll
-    for (int i = 0; i < kLaneRows; ++i) {
-      const std::int32_t page = places.page[i];
-      const bool is_there = page >= 0 && page < params.pages.num_pages;
-      rows[i] = is_there ? page * static_cast<std::int32_t>(strides.batch) +
-                               places.row[i] * static_cast<std::int32_t>(strides.row) +
-                               head * static_cast<std::int32_t>(strides.head)
-                         : -1;
     }
   }
 };

@@ -37,7 +37,7 @@ struct Kernel : tile::E4m3Tiles<Kernel<HeadDim>, HeadDim, Work> {
     const KeyRange keys(params, shared);
     if (keys.count() == 0) return;
     const Rows first = rows_of(params, shared, 0);
-    Loader loader = {params, shared, first.kv_head, {}};
+    Loader loader = {{params, first.kv_head}, shared, {}};
     const tile::PageWalk walk(params, first, keys.begin * tile::kKeys + loader.first_row());
     const auto places = loader.find(walk);
     if (Loader::lane() == 0) {
@@ -51,7 +51,7 @@ struct Kernel : tile::E4m3Tiles<Kernel<HeadDim>, HeadDim, Work> {
   static __device__ void load(const AttentionPagedFp8Params& params, Shared& shared) {
     const KeyRange keys(params, shared);
     const Rows first = rows_of(params, shared, 0);
-    Loader loader = {params, shared, first.kv_head, tile::box_position<kStages>(1)};
+    Loader loader = {{params, first.kv_head}, shared, tile::box_position<kStages>(1)};
     tile::PageWalk walk(params, first, keys.begin * tile::kKeys + loader.first_row());
     auto places = loader.find(walk);
     for (std::int32_t n = keys.begin; n < keys.end; ++n) {
