@@ -43,8 +43,10 @@ struct MoeWeightsInfo {
   bool has_shared = false;
 };
 
-/// Experts on a device in the order that the kernels read: gate and up interleaved by 8 rows. Made
-/// once; copies share the memory.
+/// Experts on a device in the order that the kernels read: gate and up interleaved by 8 rows, FP4
+/// codes alike for bf16 and fp8 activations, of which fp8 allows kernels that round x and h to e4m3
+/// where they are expected to be faster; a problem that must not be rounded names "wide" or "band".
+/// Made once; copies share the memory.
 ///
 /// Thread   safe
 class MoeWeights {

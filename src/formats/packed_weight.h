@@ -40,7 +40,7 @@ enum class WeightFormat : std::int32_t { kNvfp4, kMxfp4, kFp8, kBf16 };
 enum class WordOrder : std::int32_t {
   kBf16,  ///< "twiddled": four pairs of bf16 by shifts and masks, 11 instructions
   kE4m3,  ///< "braided": eight e4m3 by two table look-ups, 12 instructions; four pairs of bf16 by
-          ///< four, 9, each of every other element: {2d, 2d+8} and {2d+1, 2d+9}
+          ///< four, 9, each of every other element: {2d, 2d+8} and {2d+1, 2d+9}; of neighbours 11
 };
 
 inline constexpr int kBrickRows = 16, kBrickK = 64, kGroupK = 16;

@@ -55,7 +55,7 @@ class DecodeFp4 : public KernelTest {
     return {bf16.read(), e4m3.read()};
   }
 
-  void check(const char* name, WeightFormat format, WordOrder order) const {
+  void check(const char* name, WeightFormat format, WordOrder order, bool in_neighbours) const {
     SCOPED_TRACE(name);
     const Decoded decoded = decode_all(name, order);
     // What remains for the epilogue.
@@ -69,10 +69,9 @@ class DecodeFp4 : public KernelTest {
       for (int i = 0; i < 8; ++i) {
         const std::uint32_t byte = byte_at(w, i / 4);
         const double weight = decode(kE2m1, code_at(w, i)) * scale_of(format, byte);
-        // Braided codes come in pairs of every other one, twiddled ones in pairs of neighbours.
-        const bool is_crossed = order == WordOrder::kE4m3;
-        const int of_row = is_crossed ? i & 1 : i >> 1 & 1;
-        const int inside = is_crossed ? i >> 1 & 1 : i & 1;
+        // Else in pairs of every other one.
+        const int of_row = in_neighbours ? i >> 1 & 1 : i & 1;
+        const int inside = in_neighbours ? i & 1 : i >> 1 & 1;
         const auto pair = static_cast<std::size_t>(4 * w + 2 * of_row + i / 4);
         const std::uint32_t half = decoded.bf16[pair] >> 16 * inside & 0xffff;
         if (is_used(format, byte)) {
@@ -93,10 +92,12 @@ class DecodeFp4 : public KernelTest {
 TILEWRIGHT_ON_EVERY_DEVICE(DecodeFp4);
 
 TEST_P(DecodeFp4, EveryCodeUnderEveryScale) {
-  check("decode_fp4_nvfp4_twiddled", WeightFormat::kNvfp4, WordOrder::kBf16);
-  check("decode_fp4_nvfp4_braided", WeightFormat::kNvfp4, WordOrder::kE4m3);
-  check("decode_fp4_mxfp4_twiddled", WeightFormat::kMxfp4, WordOrder::kBf16);
-  check("decode_fp4_mxfp4_braided", WeightFormat::kMxfp4, WordOrder::kE4m3);
+  check("decode_fp4_nvfp4_twiddled", WeightFormat::kNvfp4, WordOrder::kBf16, true);
+  check("decode_fp4_nvfp4_braided", WeightFormat::kNvfp4, WordOrder::kE4m3, false);
+  check("decode_fp4_nvfp4_braided_neighbours", WeightFormat::kNvfp4, WordOrder::kE4m3, true);
+  check("decode_fp4_mxfp4_twiddled", WeightFormat::kMxfp4, WordOrder::kBf16, true);
+  check("decode_fp4_mxfp4_braided", WeightFormat::kMxfp4, WordOrder::kE4m3, false);
+  check("decode_fp4_mxfp4_braided_neighbours", WeightFormat::kMxfp4, WordOrder::kE4m3, true);
 }
 
 TEST(PackedWeight, EveryElementHasAPlaceOfItsOwn) {

@@ -24,6 +24,7 @@ struct Problem {
   bool is_swiglu = false, is_f32 = false;
   float limit = std::numeric_limits<float>::infinity();
   int nan_token = -1;
+  WordOrder order = WordOrder::kBf16;
 
   int halves() const { return is_swiglu ? 2 : 1; }  ///< gate and up have factors of their own
   int matrices() const { return segments.empty() ? 1 : static_cast<int>(segments.size()) - 1; }
@@ -60,7 +61,7 @@ Data make_data(const Problem& p) {
   Data data;
   data.x = draw_many(1, std::int64_t{p.m} * p.k, Numbers::kUniform, kBf16);
   for (int e = 0; e < p.matrices(); ++e) {
-    data.weights.push_back(make_weights({p.format, p.n, p.k}, WordOrder::kBf16,
+    data.weights.push_back(make_weights({p.format, p.n, p.k}, p.order,
                                         static_cast<std::uint64_t>(10 + e), p.is_swiglu));
   }
   data.alphas = draw_floats(2, p.matrices() * p.halves());
@@ -214,8 +215,9 @@ class WideBf16 : public KernelTest {
       params.part_flags = pointer_to<std::uint64_t>(flags);
       params.part_key = 0x1234567890abcdef;
     }
-    const std::string entry = fmt::format("linear_wide_bf16_{}{}", cut.is_tall ? "tall_" : "",
-                                          kFormatNames[static_cast<int>(p.format)]);
+    const std::string entry = fmt::format("linear_wide_bf16_{}{}{}", cut.is_tall ? "tall_" : "",
+                                          kFormatNames[static_cast<int>(p.format)],
+                                          p.order == WordOrder::kE4m3 ? "_braided" : "");
     std::vector<std::uint8_t> first;
     for (int i = 0; i < repetitions; ++i) {
       run_kernel(device, entry,
@@ -248,10 +250,11 @@ class WideBf16 : public KernelTest {
 
   void check(const Problem& p, const Cut& cut) {
     SCOPED_TRACE(fmt::format(
-        "{} [{}, {}, {}], {} matrices, swiglu {}, f32 {}; {} tokens, cluster "
+        "{}{} [{}, {}, {}], {} matrices, swiglu {}, f32 {}; {} tokens, cluster "
         "{} x {}, tall {}, shared {}",
-        kFormatNames[static_cast<int>(p.format)], p.m, p.n, p.k, p.matrices(), p.is_swiglu,
-        p.is_f32, cut.tile_tokens, cut.cluster_rows, cut.splits, cut.is_tall, cut.is_shared));
+        kFormatNames[static_cast<int>(p.format)], p.order == WordOrder::kE4m3 ? " braided" : "",
+        p.m, p.n, p.k, p.matrices(), p.is_swiglu, p.is_f32, cut.tile_tokens, cut.cluster_rows,
+        cut.splits, cut.is_tall, cut.is_shared));
     check_results(p, make_data(p), run(device(), p, cut, make_data(p)));
   }
 };
@@ -262,6 +265,21 @@ TEST_P(WideBf16, EveryFormat) {
 }
 TEST_P(WideBf16, EveryFormatTall) {
   for (const WeightFormat format : kFormats) check({format, 37, 48, 208}, {64, 1, 1, 1, true});
+}
+// Codes in the order for FP8 tokens, of experts: with edges, and with gate and up.
+TEST_P(WideBf16, Braided) {
+  const std::vector<std::int32_t> segments = {0, 0, 1, 41, 41, 50};
+  for (const WeightFormat format : {WeightFormat::kNvfp4, WeightFormat::kMxfp4}) {
+    for (const bool is_tall : {false, true}) {
+      Problem p = {.format = format, .m = 37, .n = 48, .k = 208, .order = WordOrder::kE4m3};
+      check(p, {64, 1, 1, 1, is_tall});
+      p.m = 50;
+      p.segments = segments;
+      p.is_swiglu = true;
+      p.limit = 2.5f;
+      check(p, {32, 1, 1, 2, is_tall});
+    }
+  }
 }
 // One CTA, tiles of 32 to 256 tokens, each by products as wide.
 TEST_P(WideBf16, EveryWidth) {

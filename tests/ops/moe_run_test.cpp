@@ -28,9 +28,11 @@ struct Way {
   LinearActivations activations;
 };
 constexpr Way kBand = {"band", LinearActivations::kBf16};
-constexpr Way kBandBraided = {"band", LinearActivations::kFp8};
 constexpr Way kWide = {"wide", LinearActivations::kBf16};
 constexpr Way kWide8 = {"wide8", LinearActivations::kFp8};
+// Exact products of weights that may be multiplied by e4m3 as well.
+constexpr Way kBandOfFp8 = {"band", LinearActivations::kFp8};
+constexpr Way kWideOfFp8 = {"wide", LinearActivations::kFp8};
 constexpr Way kWays[] = {kBand, kWide, kWide8};
 
 // Those of a chip.
@@ -53,12 +55,12 @@ constexpr NumberFormat kFormats[] = {NumberFormat::kNvfp4, NumberFormat::kMxfp4,
 
 TEST_P(MoeRunTest, BandInEveryFormat) {
   for (const NumberFormat format : kFormats) check(small(kBand, format));
-  check(small(kBandBraided));
-  check(small(kBandBraided, NumberFormat::kMxfp4));
+  check(small(kBandOfFp8));
 }
 TEST_P(MoeRunTest, WideInEveryFormat) {
   if (is_blackwell()) GTEST_SKIP() << "for sm_90a";
   for (const NumberFormat format : kFormats) check(small(kWide, format));
+  check(small(kWideOfFp8, NumberFormat::kMxfp4));
 }
 TEST_P(MoeRunTest, Wide8InEveryFormat) {
   if (is_blackwell()) GTEST_SKIP() << "for sm_90a";

@@ -1,8 +1,8 @@
 // e2m1 weights of formats/packed_weight.h out of their words to bf16, scales included, exact.
 // Instructions for eight weights, loads not counted: 11 + 4 multiplications twiddled, 7 + 2 + 4
-// braided, the 2 by the pipe of multiplications as well. A zero exponent field of the target makes
-// e2m1's 0.5 a subnormal, and the products with the scale's factor leave the subnormals: no case is
-// special. To e4m3: wide/fold_e4m3.h.
+// braided, the 2 by the pipe of multiplications as well; 9 + 2 + 4 of those in pairs of neighbours.
+// A zero exponent field of the target makes e2m1's 0.5 a subnormal, and the products with the
+// scale's factor leave the subnormals: no case is special. To e4m3: wide/fold_e4m3.h.
 #pragma once
 
 #include "formats/packed_weight.h"
@@ -43,10 +43,26 @@ __device__ inline void pair_tokens(std::uint32_t (&b)[2], std::uint32_t first,
 /// The high half becomes 0x4040 when it is halved as an f16.
 inline constexpr std::uint32_t kBraidedTables = 0x44404040u;
 
+/// The bits of selectors in a braided word, of its even codes; of its odd ones two bits above.
+inline constexpr std::uint32_t kBraidedBits = 0x33333333u;
+
 /// The high half in the low one, halved as an f16 that is at least 2^1: its exponent, bits 14 to
 /// 10, less one.
 __device__ inline std::uint32_t halve_high_half(std::uint32_t word) {
   return ptx::mul_high_f16x2(word, 0x38003800u);
+}
+
+/// Pairs of bf16 by two words of selectors, of rows g in low halves and of g + 8 in high ones.
+__device__ inline void look_up_bf16(std::uint32_t (&a)[4], std::uint32_t first,
+                                    std::uint32_t second) {
+  // Bytes of the magnitudes' bf16, 0x0000, 0x0040, 0x0080, 0x00c0, 0x0100, ..: low ones by the
+  // low bits, high ones by sign and high bit. Not __byte_perm(), which clears the top bits of
+  // selectors once more.
+  constexpr std::uint32_t kLow = 0xc0804000u, kHigh = 0x81800100u;
+  a[0] = ptx::prmt_b32(kLow, kHigh, first);
+  a[1] = ptx::prmt_b32(kLow, kHigh, halve_high_half(first));
+  a[2] = ptx::prmt_b32(kLow, kHigh, second);
+  a[3] = ptx::prmt_b32(kLow, kHigh, halve_high_half(second));
 }
 
 /// Eight codes as the A fragment of a product of 16 along K: row g's first pair, row g + 8's, row
@@ -61,24 +77,37 @@ __device__ inline void unpack_fp4_bf16(std::uint32_t (&a)[4], std::uint32_t word
     a[2] = word << 6 & kMask;
     a[3] = (word << 1 & 0x80008000u) | (word >> 5 & 0x01000100u) | (word >> 4 & 0x00c000c0u);
   } else {
-    // Bytes of the magnitudes' bf16, 0x0000, 0x0040, 0x0080, 0x00c0, 0x0100, ..: low ones by the
-    // low bits, high ones by sign and high bit. Not __byte_perm(), which clears the top bits of
-    // selectors once more.
-    constexpr std::uint32_t kLow = 0xc0804000u, kHigh = 0x81800100u, kBits = 0x33333333u;
-    const std::uint32_t first = (word & kBits) | tables, second = (word >> 2 & kBits) | tables;
-    a[0] = ptx::prmt_b32(kLow, kHigh, first);
-    a[1] = ptx::prmt_b32(kLow, kHigh, halve_high_half(first));
-    a[2] = ptx::prmt_b32(kLow, kHigh, second);
-    a[3] = ptx::prmt_b32(kLow, kHigh, halve_high_half(second));
+    look_up_bf16(a, (word & kBraidedBits) | tables, (word >> 2 & kBraidedBits) | tables);
   }
 }
 
-/// The same with scales: `factors` of rows g and g + 8, from bf16_factors().
+/// The same in pairs of neighbours whatever the order, for kernels whose tokens lie as they are. Of
+/// braided codes the selectors trade bytes first, two instructions.
+template <WordOrder Order>
+__device__ inline void unpack_fp4_bf16_neighbours(std::uint32_t (&a)[4], std::uint32_t word) {
+  if constexpr (Order == WordOrder::kBf16) {
+    unpack_fp4_bf16<Order>(a, word, 0);
+  } else {
+    // kBraidedTables of the selectors that result: their top bytes are the second word's.
+    const std::uint32_t even = (word & kBraidedBits) | 0x40404040u;
+    const std::uint32_t odd = (word >> 2 & kBraidedBits) | 0x44444040u;
+    look_up_bf16(a, ptx::prmt_b32(even, odd, 0x6240), ptx::prmt_b32(even, odd, 0x7351));
+  }
+}
+
+/// unpack_fp4_bf16() with scales: `factors` of rows g and g + 8, from bf16_factors().
 template <WordOrder Order>
 __device__ inline void decode_fp4_bf16(std::uint32_t (&a)[4], std::uint32_t word,
                                        const std::uint32_t (&factors)[2],
                                        std::uint32_t tables = kBraidedTables) {
   unpack_fp4_bf16<Order>(a, word, tables);
+#pragma unroll
+  for (int i = 0; i < 4; ++i) a[i] = mul_bf16x2(a[i], factors[i % 2]);
+}
+template <WordOrder Order>
+__device__ inline void decode_fp4_bf16_neighbours(std::uint32_t (&a)[4], std::uint32_t word,
+                                                  const std::uint32_t (&factors)[2]) {
+  unpack_fp4_bf16_neighbours<Order>(a, word);
 #pragma unroll
   for (int i = 0; i < 4; ++i) a[i] = mul_bf16x2(a[i], factors[i % 2]);
 }

@@ -56,8 +56,6 @@ std::string obstacle(MoeKernel kernel, const device::DeviceInfo& device, const M
     return "reads weights prepared for bf16 or fp8 activations; these are for block_scaled";
   if (kernel == MoeKernel::kDirect) return direct_obstacle(device, w, p);
   const bool is_fp8 = w.activations == LinearActivations::kFp8;
-  if (kernel == MoeKernel::kWide && is_fp8 && kernels::is_fp4(to_kernel(w.format)))
-    return "reads 4-bit weights prepared for bf16 activations; these are for fp8";
   if (kernel == MoeKernel::kWide8 && !is_fp8) return "needs weights prepared for fp8 activations";
   if (kernel == MoeKernel::kWide8 && w.format == NumberFormat::kBf16)
     return "multiplies weights of 4 or 8 bits; these are bf16";
@@ -353,7 +351,8 @@ class Launches {
       const MoeWideTile& tile = details_.wide;
       const std::int64_t row_tiles = ceil_div(n, tile.rows * tile.cluster_rows);
       add(step,
-          fmt::format("linear_wide_bf16_{}{}", tile.is_tall() ? "tall_" : "", to_string(w_.format)),
+          fmt::format("linear_wide_bf16_{}{}", tile.is_tall() ? "tall_" : "",
+                      packed_format_name(w_)),
           {persistent_ctas(row_tiles, tile.tile_tokens, tile.cluster_rows), 1, 1},
           tile.is_tall() ? kernels::kWideBf16TallThreads : kernels::kWideBf16Threads,
           static_cast<std::uint32_t>(tile.cluster_rows), wide_layout(w_, tile).shared_bytes());
@@ -443,9 +442,8 @@ const char* to_string(MoeKernel kernel) noexcept {
 }
 
 std::string packed_format_name(const MoeWeightsInfo& w) {
-  const bool is_braided =
-      w.activations == LinearActivations::kFp8 && kernels::is_fp4(to_kernel(w.format));
-  return fmt::format("{}{}", to_string(w.format), is_braided ? "_braided" : "");
+  return fmt::format("{}{}", to_string(w.format),
+                     kernels::is_fp4(to_kernel(w.format)) ? "_braided" : "");
 }
 
 MoePlanned make_moe_plan(const device::DeviceInfo& device, const MoeWeightsInfo& weights,

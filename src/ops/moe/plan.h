@@ -82,7 +82,7 @@ constexpr std::int64_t scale_pitch(std::int64_t rows) {
   return (rows + 3) / 4 * 4;
 }
 
-/// "nvfp4", "nvfp4_braided", ...: what entries of band and direct are called after.
+/// "nvfp4_braided", "fp8", ...: what entries of band, wide and direct are called after.
 std::string packed_format_name(const MoeWeightsInfo& weights);
 
 /// How problem and kernel read.

@@ -106,13 +106,13 @@ void append_block_scales(const std::vector<const HostWeight*>& parts, std::vecto
   }
 }
 
-// Packs the experts one by one into device memory.
+// Packs the experts one by one into device memory, FP4 codes in the order that kernels of all
+// activations read: a plan may take any of them, whatever another plan takes.
 class Packer {
  public:
-  Packer(const device::Device& device, LinearActivations activations, std::size_t matrices,
-         std::size_t parts, NumberFormat format, std::int64_t n, std::int64_t k)
+  Packer(const device::Device& device, std::size_t matrices, std::size_t parts, NumberFormat format,
+         std::int64_t n, std::int64_t k)
       : device_(device),
-        order_(ops::word_order(activations)),
         shape_{ops::to_kernel(format),
                static_cast<std::int32_t>(n * static_cast<std::int64_t>(parts)),
                static_cast<std::int32_t>(k)},
@@ -133,7 +133,7 @@ class Packer {
     ops::require_scale_span(span);
     const int origin = ops::scale_origin(parts[0]->format, largest);
     const auto rows = rows_of(parts);
-    ops::pack_bricks({shape_, order_, rows, origin}, staging_);
+    ops::pack_bricks({shape_, kernels::WordOrder::kE4m3, rows, origin}, staging_);
     bricks_.copy_from_host(std::as_bytes(std::span(staging_)), count_ * staging_.size());
     const int exponent = bias_exponent(origin);
     for (const HostWeight* const w : parts)
@@ -182,7 +182,6 @@ class Packer {
   }
 
   const device::Device& device_;
-  kernels::WordOrder order_;
   kernels::PackedShape shape_;
   Buffer bricks_;
   std::vector<std::uint8_t> staging_;
@@ -234,8 +233,8 @@ PackedExperts pack_projection(const device::Device& device, LinearActivations ac
   if (activations == LinearActivations::kBlockScaled)
     return pack_with(ops::BlockScaledPacker(device, matrices, parts.size(), format, n, k), device,
                      parts, format, n, k);
-  return pack_with(Packer(device, activations, matrices, parts.size(), format, n, k), device, parts,
-                   format, n, k);
+  return pack_with(Packer(device, matrices, parts.size(), format, n, k), device, parts, format, n,
+                   k);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 // brick that stands where WideWords looks for it.
 template <WeightFormat Format>
 constexpr bool finds_fragments() {
-  using Words = tile::WideWords<Format>;
+  using Words = tile::WideWords<Format, WordOrder::kBf16>;
   for (int at = 0; at < 4 * 32 * 8; ++at) {
     const int step = at / 256, lane = at / 8 % 32, value = at % 8, r = value / 2;
     const auto of_fragment = static_cast<int>(arch::kWgmmaA16(lane, value));
@@ -42,7 +42,7 @@ constexpr bool finds_fragments() {
 static_assert(finds_fragments<WeightFormat::kNvfp4>() && finds_fragments<WeightFormat::kMxfp4>());
 static_assert(finds_fragments<WeightFormat::kFp8>() && finds_fragments<WeightFormat::kBf16>());
 
-template <WeightFormat Format, WordOrder Order>
+template <WeightFormat Format, WordOrder Order, bool InNeighbours>
 __device__ void decode(const DecodeFp4ProbeParams& params) {
   __shared__ std::uint64_t table[256];
   for (std::uint32_t i = threadIdx.x; i < 256; i += blockDim.x)
@@ -54,7 +54,11 @@ __device__ void decode(const DecodeFp4ProbeParams& params) {
   const std::uint32_t factors[2] = {tile::bf16_factors<Format>(scales, tile::scale_selector(0)),
                                     tile::bf16_factors<Format>(scales, tile::scale_selector(3))};
   std::uint32_t a[4];
-  tile::decode_fp4_bf16<Order>(a, word, factors);
+  if constexpr (InNeighbours) {
+    tile::decode_fp4_bf16_neighbours<Order>(a, word, factors);
+  } else {
+    tile::decode_fp4_bf16<Order>(a, word, factors);
+  }
   for (int i = 0; i < 4; ++i) params.bf16[at * 4 + i] = a[i];
   if constexpr (Order == WordOrder::kE4m3) {
     const std::uint64_t low = table[scales & 255], high = table[scales >> 24];
@@ -70,14 +74,16 @@ __device__ void decode(const DecodeFp4ProbeParams& params) {
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_DECODE_FP4(NAME, FORMAT, ORDER)                                \
-  extern "C" __global__ void decode_fp4_##NAME(                                   \
-      const __grid_constant__ tilewright::kernels::DecodeFp4ProbeParams params) { \
-    tilewright::kernels::decode<tilewright::kernels::WeightFormat::FORMAT,        \
-                                tilewright::kernels::WordOrder::ORDER>(params);   \
+#define TILEWRIGHT_DECODE_FP4(NAME, FORMAT, ORDER, IN_NEIGHBOURS)                              \
+  extern "C" __global__ void decode_fp4_##NAME(                                                \
+      const __grid_constant__ tilewright::kernels::DecodeFp4ProbeParams params) {              \
+    tilewright::kernels::decode<tilewright::kernels::WeightFormat::FORMAT,                     \
+                                tilewright::kernels::WordOrder::ORDER, IN_NEIGHBOURS>(params); \
   }
 
-TILEWRIGHT_DECODE_FP4(nvfp4_twiddled, kNvfp4, kBf16)
-TILEWRIGHT_DECODE_FP4(nvfp4_braided, kNvfp4, kE4m3)
-TILEWRIGHT_DECODE_FP4(mxfp4_twiddled, kMxfp4, kBf16)
-TILEWRIGHT_DECODE_FP4(mxfp4_braided, kMxfp4, kE4m3)
+TILEWRIGHT_DECODE_FP4(nvfp4_twiddled, kNvfp4, kBf16, true)
+TILEWRIGHT_DECODE_FP4(nvfp4_braided, kNvfp4, kE4m3, false)
+TILEWRIGHT_DECODE_FP4(nvfp4_braided_neighbours, kNvfp4, kE4m3, true)
+TILEWRIGHT_DECODE_FP4(mxfp4_twiddled, kMxfp4, kBf16, true)
+TILEWRIGHT_DECODE_FP4(mxfp4_braided, kMxfp4, kE4m3, false)
+TILEWRIGHT_DECODE_FP4(mxfp4_braided_neighbours, kMxfp4, kE4m3, true)

@@ -19,9 +19,10 @@ using kernels::WeightFormat;
 /// Steps of 64 that have a block scale in common.
 inline constexpr int kWideBf16BlockSteps = kernels::kFp8BlockK / kernels::kWideBf16Step;
 
-template <WeightFormat WeightsFormat, bool IsTall>
+template <WeightFormat WeightsFormat, kernels::WordOrder Order, bool IsTall>
 struct WideBf16Config {
   static constexpr WeightFormat kFormat = WeightsFormat;
+  static constexpr kernels::WordOrder kOrder = Order;
   static constexpr int kRows = IsTall ? kernels::kWideBf16TallRows : kernels::kWideBf16Rows;
   static constexpr int kMaxTokens =
       IsTall ? kernels::kWideBf16TallMaxTokens : kernels::kWideBf16MaxTokens;

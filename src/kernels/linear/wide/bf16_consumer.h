@@ -12,7 +12,7 @@ namespace tilewright::tile {
 
 template <class C>
 struct WideBf16Consumer {
-  using Words = WideWords<C::kFormat>;
+  using Words = WideWords<C::kFormat, C::kOrder>;
   using Epilogue = WideEpilogue<C::kMaxTokens, RowWeights>;
   using Accumulators = float (&)[C::kAccumulators];
   static constexpr bool kHasBlockScales = C::kFormat == WeightFormat::kFp8;

@@ -44,8 +44,9 @@ __device__ __forceinline__ void linear_wide_bf16(const kernels::WideBf16Params& 
 }  // namespace tilewright::tile
 
 /// Entry linear_wide_bf16_NAME.
-#define TILEWRIGHT_WIDE_BF16(NAME, FORMAT, IS_TALL)                                        \
-  TILEWRIGHT_KERNEL(                                                                       \
-      linear_wide_bf16_##NAME, WideBf16Params,                                             \
-      __launch_bounds__(tile::WideBf16Config<WeightFormat::FORMAT, IS_TALL>::kThreads, 1), \
-      tile::linear_wide_bf16<tile::WideBf16Config<WeightFormat::FORMAT, IS_TALL>>)
+#define TILEWRIGHT_WIDE_BF16_OF(NAME, ...)                                             \
+  TILEWRIGHT_KERNEL(linear_wide_bf16_##NAME, WideBf16Params,                           \
+                    __launch_bounds__(tile::WideBf16Config<__VA_ARGS__>::kThreads, 1), \
+                    tile::linear_wide_bf16<tile::WideBf16Config<__VA_ARGS__>>)
+#define TILEWRIGHT_WIDE_BF16(NAME, FORMAT, ORDER, IS_TALL) \
+  TILEWRIGHT_WIDE_BF16_OF(NAME, WeightFormat::FORMAT, WordOrder::ORDER, IS_TALL)

@@ -38,12 +38,12 @@
 #include "kernels/linear/wide/bf16_kernel.h"
 
 namespace tilewright::kernels {
-TILEWRIGHT_WIDE_BF16(nvfp4, kNvfp4, false)
-TILEWRIGHT_WIDE_BF16(mxfp4, kMxfp4, false)
-TILEWRIGHT_WIDE_BF16(fp8, kFp8, false)
-TILEWRIGHT_WIDE_BF16(bf16, kBf16, false)
-TILEWRIGHT_WIDE_BF16(tall_nvfp4, kNvfp4, true)
-TILEWRIGHT_WIDE_BF16(tall_mxfp4, kMxfp4, true)
-TILEWRIGHT_WIDE_BF16(tall_fp8, kFp8, true)
-TILEWRIGHT_WIDE_BF16(tall_bf16, kBf16, true)
+TILEWRIGHT_WIDE_BF16(nvfp4, kNvfp4, kBf16, false)
+TILEWRIGHT_WIDE_BF16(mxfp4, kMxfp4, kBf16, false)
+TILEWRIGHT_WIDE_BF16(fp8, kFp8, kBf16, false)
+TILEWRIGHT_WIDE_BF16(bf16, kBf16, kBf16, false)
+TILEWRIGHT_WIDE_BF16(tall_nvfp4, kNvfp4, kBf16, true)
+TILEWRIGHT_WIDE_BF16(tall_mxfp4, kMxfp4, kBf16, true)
+TILEWRIGHT_WIDE_BF16(tall_fp8, kFp8, kBf16, true)
+TILEWRIGHT_WIDE_BF16(tall_bf16, kBf16, kBf16, true)
 }  // namespace tilewright::kernels

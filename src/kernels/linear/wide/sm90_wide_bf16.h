@@ -8,8 +8,9 @@
 
 namespace tilewright::kernels {
 
-/// Weights in the word order for bf16 (WordOrder::kBf16). Entries linear_wide_bf16_NAME, NAME =
-/// nvfp4, mxfp4, fp8, bf16; kWideBf16Threads threads.
+/// Entries linear_wide_bf16_NAME, NAME = nvfp4, mxfp4 (weights in the word order for bf16,
+/// WordOrder::kBf16), nvfp4_braided, mxfp4_braided (WordOrder::kE4m3), fp8, bf16;
+/// kWideBf16Threads threads.
 ///
 /// Grid: any number of clusters of cluster_rows * splits CTAs (x only); each takes units in turn.
 /// The CTAs of a cluster work on cluster_rows row tiles below each other, which load their tokens

@@ -11,7 +11,7 @@
 namespace tilewright::tile {
 
 /// What a thread reads of its warp's brick: the words of all four steps of 16, and its scales.
-template <WeightFormat Format>
+template <WeightFormat Format, WordOrder Order>
 struct WideWords {
   static constexpr int kWordsPerStep = Format == WeightFormat::kBf16  ? 4
                                        : Format == WeightFormat::kFp8 ? 2
@@ -67,11 +67,11 @@ struct WideWords {
   template <int Step>
   __device__ void decode(std::uint32_t (&a)[4], const Places& places) const {
     if constexpr (Format == WeightFormat::kNvfp4) {
-      decode_fp4_bf16<WordOrder::kBf16>(a, words[Step][0],
+      decode_fp4_bf16_neighbours<Order>(a, words[Step][0],
                                         {bf16_factors<Format>(scales[0], scale_selector(Step)),
                                          bf16_factors<Format>(scales[1], scale_selector(Step))});
     } else if constexpr (Format == WeightFormat::kMxfp4) {
-      decode_fp4_bf16<WordOrder::kBf16>(
+      decode_fp4_bf16_neighbours<Order>(
           a, words[Step][0],
           {bf16_factors<Format>(scales[0], scale_selector(Step / 2)),
            bf16_factors<Format>(scales[0], scale_selector(2 + Step / 2))});

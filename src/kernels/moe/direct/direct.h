@@ -74,7 +74,7 @@ struct MoeDirectExperts {
   bool is_out_f32;
 };
 
-/// Entries moe_direct_FORMAT, FORMAT nvfp4, nvfp4_braided, mxfp4, mxfp4_braided, fp8, bf16: that of
+/// Entries moe_direct_FORMAT, FORMAT nvfp4_braided, mxfp4_braided, fp8, bf16: that of
 /// the routed experts. Grid: any number of CTAs, cooperative; kMoeDirectThreads.
 ///
 /// What routing reads was written before the launch. Weights are constant: their first loads do not

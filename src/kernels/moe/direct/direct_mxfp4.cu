@@ -34,7 +34,6 @@
 
 namespace tilewright::kernels {
 
-TILEWRIGHT_MOE_DIRECT(mxfp4, kMxfp4, kBf16)
 TILEWRIGHT_MOE_DIRECT(mxfp4_braided, kMxfp4, kE4m3)
 
 }  // namespace tilewright::kernels

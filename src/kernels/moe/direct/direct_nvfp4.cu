@@ -6,7 +6,6 @@
 
 namespace tilewright::kernels {
 
-TILEWRIGHT_MOE_DIRECT(nvfp4, kNvfp4, kBf16)
 TILEWRIGHT_MOE_DIRECT(nvfp4_braided, kNvfp4, kE4m3)
 
 }  // namespace tilewright::kernels
