@@ -17,13 +17,11 @@ struct Format {
 };
 constexpr Format kNvfp4 = {"nvfp4", WeightFormat::kNvfp4, WordOrder::kBf16};
 constexpr Format kFp8Weights = {"fp8", WeightFormat::kFp8, WordOrder::kBf16};
+constexpr Format kBraided[] = {{"nvfp4_braided", WeightFormat::kNvfp4, WordOrder::kE4m3},
+                               {"mxfp4_braided", WeightFormat::kMxfp4, WordOrder::kE4m3}};
 constexpr Format kAllFormats[] = {
-    kNvfp4,
-    {"nvfp4_braided", WeightFormat::kNvfp4, WordOrder::kE4m3},
-    {"mxfp4", WeightFormat::kMxfp4, WordOrder::kBf16},
-    {"mxfp4_braided", WeightFormat::kMxfp4, WordOrder::kE4m3},
-    kFp8Weights,
-    {"bf16", WeightFormat::kBf16, WordOrder::kBf16},
+    kNvfp4,      kBraided[0], {"mxfp4", WeightFormat::kMxfp4, WordOrder::kBf16},
+    kBraided[1], kFp8Weights, {"bf16", WeightFormat::kBf16, WordOrder::kBf16},
 };
 
 /// A launch. Expert e has the rows offsets[e] to offsets[e + 1]; without offsets dense.
@@ -35,6 +33,7 @@ struct Problem {
   bool is_f32 = false, has_bias = false, is_swiglu = false;
   std::vector<std::int32_t> offsets = {}, row_token = {};
   float limit = std::numeric_limits<float>::infinity();
+  bool is_narrow = false;
 
   int experts() const { return offsets.empty() ? 1 : static_cast<int>(offsets.size()) - 1; }
   int rows() const { return offsets.empty() ? m : offsets.back(); }
@@ -45,7 +44,7 @@ struct Problem {
     return row_token.empty() ? row : row_token[static_cast<std::size_t>(row)];
   }
   BandTile tile() const {
-    return {format.format, tokens, warps, k_groups, cluster, stages, !offsets.empty()};
+    return {format.format, tokens, warps, k_groups, cluster, stages, !offsets.empty(), is_narrow};
   }
 };
 
@@ -194,9 +193,9 @@ class Band : public ChipKernelTest {
   }
 
   void check(const Problem& p) {
-    SCOPED_TRACE(fmt::format("{}, m = {}, n = {}, k = {}, {} tokens, {} x {} warps, cluster {}",
-                             p.format.name, p.m, p.n, p.k, p.tokens, p.warps, p.k_groups,
-                             p.cluster));
+    SCOPED_TRACE(fmt::format("{}, m = {}, n = {}, k = {}, {} tokens, {} x {} warps, cluster {}{}",
+                             p.format.name, p.m, p.n, p.k, p.tokens, p.warps, p.k_groups, p.cluster,
+                             p.is_narrow ? ", narrow" : ""));
     const Operands in(p);
     const auto run_on = [&](const Device& where) { return run(where, p, in); };
     const std::vector<double> y = run_on(device());
@@ -268,6 +267,40 @@ TEST_P(Band, ManyExpertsMostOfThemEmpty) {
   Problem p = {.m = 6, .n = 16, .k = 32, .is_f32 = true, .offsets = std::vector(301, 0)};
   for (std::size_t e = 41; e < p.offsets.size(); ++e) p.offsets[e] = e > 299 ? 6 : e > 200 ? 5 : 2;
   check(p);
+}
+// The entries of 8 tokens: more of them, edges, experts with more, clusters and groups of warps.
+TEST_P(Band, Narrow) {
+  for (const Format& format : kBraided) {
+    Problem p = {.format = format, .m = 3, .n = 90, .k = 208, .has_bias = true, .is_narrow = true};
+    check(p);
+    p.m = 21;
+    p.clusters = 3;
+    p.stages = 4;
+    check(p);
+    p.warps = 3;
+    p.k_groups = 2;
+    p.cluster = 2;
+    p.clusters = 1;
+    check(p);
+  }
+}
+TEST_P(Band, NarrowExperts) {
+  for (const Format& format : kBraided) {
+    Problem p = {.format = format,
+                 .m = 7,
+                 .n = 80,
+                 .k = 144,
+                 .warps = 8,
+                 .clusters = 3,
+                 .is_f32 = true,
+                 .is_swiglu = true,
+                 .offsets = {0, 3, 3, 13, 14, 14},
+                 .row_token = {0, 2, 6, 5, 4, 3, 2, 1, 0, 6, 6, 1, 2, 3},
+                 .is_narrow = true};
+    check(p);
+    p.is_swiglu = false;
+    check(p);
+  }
 }
 TEST_P(Band, GateAndUp) {
   for (const Format& format : {kNvfp4, kFp8Weights}) {

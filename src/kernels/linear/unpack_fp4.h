@@ -25,6 +25,15 @@ __device__ inline std::uint32_t bf16_factors(std::uint32_t scales, std::uint32_t
   return bytes << 7;
 }
 
+/// The same of the scale byte at an address of shared memory: one instruction beside the load, by
+/// the pipe of multiplications.
+template <WeightFormat Format>
+__device__ inline std::uint32_t load_bf16_factors(std::uint32_t address) {
+  const std::uint32_t byte = *static_cast<const std::uint8_t*>(__cvta_shared_to_generic(address));
+  if constexpr (Format == WeightFormat::kNvfp4) return byte * 0x00100010u + 0x6f806f80u;
+  return byte * 0x00800080u;
+}
+
 /// Whether the pairs of a word are every other element rather than neighbours: of the elements 0 to
 /// 3 of a row (element_of_word()) 0 and 2, then 1 and 3. Tokens have to be paired alike.
 constexpr bool is_crossed(WeightFormat format, WordOrder order) {

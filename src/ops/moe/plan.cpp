@@ -112,31 +112,39 @@ double rows_per_expert(const MoeWeightsInfo& w, const MoeProblem& p) {
   return static_cast<double>(moe_expected_rows(w, p)) / std::max(1.0, active);
 }
 
-// CTAs of a band launch that an SM holds: two hide each other's ends.
-constexpr int kBandCtasPerSm = 2;
+// CTAs of a band launch that an SM holds: two hide each other's ends, three more of the waits.
+int band_ctas_per_sm(const kernels::BandTile& tile) {
+  return std::max(2, kernels::BandTile::min_ctas(tile.entry_tokens()));
+}
 
-// As deep a ring as fits beside another CTA.
+// As deep a ring as fits beside the other CTAs.
 int most_stages(const device::DeviceInfo& device, kernels::BandTile tile) {
   const int room =
-      device.shared_per_sm_bytes / kBandCtasPerSm - device.shared_per_block_reserved_bytes;
+      device.shared_per_sm_bytes / band_ctas_per_sm(tile) - device.shared_per_block_reserved_bytes;
   tile.stages = 0;
   return std::min((room - tile.shared_bytes()) / tile.stage_bytes(), kernels::BandTile::kMaxStages);
 }
 
 // Tokens of a unit: as many as nearly all experts have. More than 32 cost registers that others
-// need, so that experts with more are read again, out of the L2 cache.
-int band_tokens(double per_expert) {
-  const double wanted = per_expert + 3 * std::sqrt(per_expert);
-  return wanted <= 8 ? 8 : wanted <= 16 ? 16 : 32;
+// need, so that experts with more are read again, out of the L2 cache. So do more than 8 where 8
+// have an entry of their own.
+int band_tokens(double per_expert, bool has_narrow) {
+  const auto wanted = [&](double deviations) {
+    return per_expert + deviations * std::sqrt(per_expert);
+  };
+  if (wanted(has_narrow ? 2 : 3) <= 8) return 8;
+  return wanted(3) <= 16 ? 16 : 32;
 }
 
 // The tile whose busiest cluster is done first. Few warps need more instructions for a weight: on
-// an H200, 7 warps did 224 rows in the time of 165 with 4 and 155 with 3.
+// an H200, 7 warps did 224 rows in the time of 165 with 4 and 155 with 3. To exchange sums costs
+// three CTAs of an SM more than two (an H100, 8 warps: clusters of two 3 % slower than none).
 kernels::BandTile band_tile(const device::DeviceInfo& device, const MoeWeightsInfo& w,
                             const MoeProblem& p, const Product& product) {
   const double active = std::max(1.0, expected_active_experts(w, p) + (w.has_shared ? 1 : 0));
   const double per_expert = rows_per_expert(w, p);
-  const int tokens = band_tokens(per_expert);
+  const bool has_narrow = kernels::is_fp4(to_kernel(w.format));
+  const int tokens = band_tokens(per_expert, has_narrow);
   const double blocks = active * std::max(1.0, per_expert / tokens);
   const auto steps = static_cast<double>(ceil_div(product.k, 2 * kernels::kBrickK));
   kernels::BandTile best = {};
@@ -149,13 +157,15 @@ kernels::BandTile band_tile(const device::DeviceInfo& device, const MoeWeightsIn
                                 .k_groups = 1,
                                 .cluster = cluster,
                                 .stages = 2,
-                                .is_grouped = true};
+                                .is_grouped = true,
+                                .is_narrow = has_narrow && tokens == 8};
       tile.stages = most_stages(device, tile);
       if (!tile.is_possible() || tile.stages < 2) continue;
       const double units = blocks * ceil_div(product.n, tile.rows());
-      const double waves = units * cluster / (kBandCtasPerSm * device.num_sms);
+      const double waves = units * cluster / (band_ctas_per_sm(tile) * device.num_sms);
       const double cost = std::max(std::ceil(waves), waves + 0.5) * tile.rows() *
-                          (1 + 3.0 / warps) * (steps / cluster + 0.5 * cluster);
+                          (1 + 3.0 / warps) *
+                          (steps / cluster + (tile.is_narrow ? 1 : 0.5) * cluster);
       if (cost >= 0.999 * least) continue;
       least = cost;
       best = tile;
@@ -344,8 +354,9 @@ class Launches {
     if (is_grouped(details_.kernel)) return add_grouped(step, n);
     if (details_.kernel == MoeKernel::kBand) {
       add(step, fmt::format("linear_band_{}_n{}", packed_format_name(w_), band.entry_tokens()),
-          {persistent_ctas(ceil_div(n, band.rows()), band.tokens, band.cluster, kBandCtasPerSm), 1,
-           1},
+          {persistent_ctas(ceil_div(n, band.rows()), band.tokens, band.cluster,
+                           band_ctas_per_sm(band)),
+           1, 1},
           band.threads(), static_cast<std::uint32_t>(band.cluster), band.shared_bytes());
     } else if (details_.kernel == MoeKernel::kWide) {
       const MoeWideTile& tile = details_.wide;

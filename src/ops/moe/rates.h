@@ -16,17 +16,20 @@ struct MoeRates {
 
 /// Fitted to measurements of the kernels alone: the band kernel 3.3 TB/s up to 8 tokens of an
 /// expert; the wide ones' rates at 256 tokens of an expert. The direct ones were faster than band
-/// at one to eight tokens of every format but bf16, where they are up to 520 MB of experts.
+/// at one to eight tokens of every format but bf16, where they are up to 520 MB of experts. FP4:
+/// band at 24 and 48 tokens of an expert, and what decoding leaves the wide ones where it binds
+/// them; band and wide8 are even at 21 tokens of an expert.
 constexpr MoeRates moe_rates(MoeKernel kernel, NumberFormat format) {
+  const bool is_fp4 = format == NumberFormat::kNvfp4 || format == NumberFormat::kMxfp4;
   switch (kernel) {
     case MoeKernel::kDirect:
       return {format == NumberFormat::kBf16 ? 3.27e12 : 3.4e12, 220e12, 8, 8, false, 0, 2};
     case MoeKernel::kBand:
-      return {3.4e12, 220e12, 8, 32, false, 0, 8};
+      return {3.4e12, is_fp4 ? 180e12 : 220e12, 8, 32, false, 0, 8};
     case MoeKernel::kWide:
-      return {2.1e12, 500e12, 48, 256, false, 2, 14};
+      return {is_fp4 ? 1.9e12 : 2.1e12, 500e12, 48, 256, false, 2, 14};
     default:
-      return {2.4e12, 1000e12, 96, 128, false, 2, 16};
+      return {is_fp4 ? 1.9e12 : 2.4e12, 1000e12, 96, 128, false, 2, 16};
   }
 }
 

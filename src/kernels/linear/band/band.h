@@ -66,9 +66,9 @@ struct BandParams {
 
 /// How a launch cuts the problem. Entries linear_band_FORMAT_nTOKENS, FORMAT nvfp4, nvfp4_braided,
 /// mxfp4, mxfp4_braided, fp8, bf16, and of groups fp8_groups, bf16_groups; TOKENS 32, or 64 for
-/// tiles of more tokens. Grid: a multiple of
-/// `cluster`; clusters walk the units (matrix, token block, row tile), so any number of them is
-/// right.
+/// tiles of more tokens; of braided codes also 8, with registers for three CTAs on an SM. Grid: a
+/// multiple of `cluster`; clusters walk the units (matrix, token block, row tile), so any number of
+/// them is right.
 struct BandTile {
   WeightFormat format;
   int tokens;    ///< 8, 16, 32 or 64: the most of a unit
@@ -78,18 +78,25 @@ struct BandTile {
   int cluster;   ///< CTAs that share a unit's K: 1, 2, 4, 8
   int stages;    ///< 2..kMaxStages, a multiple of k_groups
   bool is_grouped;
+  bool is_narrow = false;  ///< the entry of 8 tokens
 
-  static constexpr int kMinWarps = 2, kMaxWarps = 7, kMaxStages = 16;
+  static constexpr int kMinWarps = 2, kMaxWarps = 8, kMaxStages = 16;
   static constexpr int kWarpRows = 32, kWarpBricks = 2;
 
-  constexpr int entry_tokens() const { return tokens <= 32 ? 32 : 64; }
-  static constexpr int max_threads(int entry_tokens) { return entry_tokens == 32 ? 512 : 256; }
+  constexpr int entry_tokens() const { return is_narrow ? 8 : tokens <= 32 ? 32 : 64; }
+  static constexpr int max_threads(int entry_tokens) {
+    return entry_tokens == 32 ? 512 : entry_tokens == 8 ? 288 : 256;
+  }
+  /// For which an entry leaves registers; two of 32 tokens fit with up to 256 threads.
+  static constexpr int min_ctas(int entry_tokens) { return entry_tokens == 8 ? 3 : 1; }
   constexpr int rows() const { return warps * kWarpRows; }
   constexpr int bricks() const { return warps * kWarpBricks; }
   constexpr int threads() const { return (warps * k_groups + 1) * 32; }
   constexpr bool is_possible() const {
-    return warps >= kMinWarps && warps <= kMaxWarps && threads() <= max_threads(entry_tokens()) &&
-           stages >= 2 && stages <= kMaxStages && stages % k_groups == 0;
+    return tokens <= entry_tokens() && warps >= kMinWarps &&
+           warps <= (is_narrow ? kMaxWarps : kMaxWarps - 1) &&
+           threads() <= max_threads(entry_tokens()) && stages >= 2 && stages <= kMaxStages &&
+           stages % k_groups == 0;
   }
   /// K blocks of 64 in a stage.
   static constexpr int stage_blocks(WeightFormat format) {

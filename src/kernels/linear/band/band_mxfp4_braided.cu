@@ -6,6 +6,7 @@
 
 namespace tilewright::kernels {
 
+TILEWRIGHT_LINEAR_BAND(mxfp4_braided, kMxfp4, kE4m3, 8)
 TILEWRIGHT_LINEAR_BAND(mxfp4_braided, kMxfp4, kE4m3, 32)
 TILEWRIGHT_LINEAR_BAND(mxfp4_braided, kMxfp4, kE4m3, 64)
 

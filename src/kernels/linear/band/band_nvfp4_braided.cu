@@ -6,6 +6,7 @@
 
 namespace tilewright::kernels {
 
+TILEWRIGHT_LINEAR_BAND(nvfp4_braided, kNvfp4, kE4m3, 8)
 TILEWRIGHT_LINEAR_BAND(nvfp4_braided, kNvfp4, kE4m3, 32)
 TILEWRIGHT_LINEAR_BAND(nvfp4_braided, kNvfp4, kE4m3, 64)
 

@@ -41,9 +41,9 @@ struct BandConsumer {
 
   /// What this lane reads: addresses of its granules of the warp's bricks and of its tokens, from
   /// the start of a stage; of its scales, from its granule (kFp8: the warp's block scales, from the
-  /// start of the stage); and which bytes of them.
+  /// start of the stage).
   struct Lane {
-    std::uint32_t granules[2], tokens, scales, selector;
+    std::uint32_t granules[2], tokens, scales;
     std::uint32_t tables;  ///< kBraidedTables
   };
   __device__ Lane find_lane(const BandUnit& unit) const {
@@ -59,10 +59,10 @@ struct BandConsumer {
       l.granules[i] = keep(static_cast<std::uint32_t>(brick) * C::kBrickBytes + granule);
     }
     l.tokens = keep(params.cut.tokens_at + g * C::kTokenBytes + t * 32);
-    l.scales = kFormat == WeightFormat::kFp8
-                   ? keep(params.cut.scales_at + row_warp() * 8)
-                   : keep(512 + g * (kFormat == WeightFormat::kNvfp4 ? 8 : 4) - granule);
-    l.selector = keep(scale_selector(kFormat == WeightFormat::kNvfp4 ? t : t / 2));
+    l.scales =
+        kFormat == WeightFormat::kFp8
+            ? keep(params.cut.scales_at + row_warp() * 8)
+            : keep(512 + (kFormat == WeightFormat::kNvfp4 ? g * 8 + t : g * 4 + t / 2) - granule);
     if constexpr (kernels::is_fp4(kFormat) && is_crossed(kFormat, C::kOrder))
       l.tables = keep(kBraidedTables);
     return l;
@@ -74,16 +74,10 @@ struct BandConsumer {
     constexpr std::uint32_t kPart = kernels::kGranules * kernels::kGranuleBytes;
     if constexpr (kernels::is_fp4(kFormat)) {
       const uint4 codes = ptx::ld_shared_v4_u32(granule);
-      std::uint32_t factors[2];
-      if constexpr (kFormat == WeightFormat::kNvfp4) {
-        const uint2 scales = ptx::ld_shared_v2_u32(granule + lane.scales);
-        factors[0] = bf16_factors<kFormat>(scales.x, lane.selector);
-        factors[1] = bf16_factors<kFormat>(scales.y, lane.selector);
-      } else {
-        const std::uint32_t scales = ptx::ld_shared_u32(granule + lane.scales);
-        factors[0] = bf16_factors<kFormat>(scales, lane.selector);
-        factors[1] = bf16_factors<kFormat>(scales, lane.selector + 0x0202u);
-      }
+      constexpr std::uint32_t kRowScales = kFormat == WeightFormat::kNvfp4 ? 4 : 2;
+      const std::uint32_t scales = granule + lane.scales,
+                          factors[2] = {load_bf16_factors<kFormat>(scales),
+                                        load_bf16_factors<kFormat>(scales + kRowScales)};
       const std::uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
 #pragma unroll
       for (int j = 0; j < 4; ++j) decode_fp4_bf16<C::kOrder>(a[j], words[j], factors, tables);

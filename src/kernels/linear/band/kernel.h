@@ -30,6 +30,7 @@ struct BandWorker {
 /// Tiles of 8 tokens that are computed for so many tokens.
 template <class C>
 __device__ int band_tiles(std::int32_t tokens) {
+  if (C::kTokens == 8) return 1;
   if (C::kTokens == 32) return tokens <= 8 ? 1 : tokens <= 16 ? 2 : 4;
   return tokens <= 16 ? 2 : tokens <= 32 ? 4 : 8;
 }
@@ -85,13 +86,15 @@ __device__ void band_consume(const BandParams& params, const BandUnits<C>& units
     const BandUnit unit = units.find(index);
     const bool has_next = index + stride < count;
     const int tiles = band_tiles<C>(unit.tokens);
-    if constexpr (C::kTokens == 32) {
+    if constexpr (C::kTokens <= 32) {
       if (tiles == 1) worker.template work<1>(unit, has_next);
     } else {
       if (tiles == 8) worker.template work<8>(unit, has_next);
     }
-    if (tiles == 2) worker.template work<2>(unit, has_next);
-    if (tiles == 4) worker.template work<4>(unit, has_next);
+    if constexpr (C::kTokens > 8) {
+      if (tiles == 2) worker.template work<2>(unit, has_next);
+      if (tiles == 4) worker.template work<4>(unit, has_next);
+    }
   }
 }
 
@@ -112,11 +115,11 @@ __device__ void linear_band(const BandParams& params) {
 }  // namespace tilewright::tile
 
 /// Entry linear_band_NAME_nTOKENS.
-#define TILEWRIGHT_LINEAR_BAND_OF(NAME, FORMAT, ORDER, TOKENS, HAS_COLUMNS) \
-  TILEWRIGHT_KERNEL(                                                        \
-      linear_band_##NAME##_n##TOKENS, BandParams,                           \
-      __launch_bounds__(BandTile::max_threads(TOKENS), 1),                  \
-      tile::linear_band<                                                    \
+#define TILEWRIGHT_LINEAR_BAND_OF(NAME, FORMAT, ORDER, TOKENS, HAS_COLUMNS)         \
+  TILEWRIGHT_KERNEL(                                                                \
+      linear_band_##NAME##_n##TOKENS, BandParams,                                   \
+      __launch_bounds__(BandTile::max_threads(TOKENS), BandTile::min_ctas(TOKENS)), \
+      tile::linear_band<                                                            \
           tile::BandConfig<WeightFormat::FORMAT, WordOrder::ORDER, TOKENS, HAS_COLUMNS>>)
 #define TILEWRIGHT_LINEAR_BAND(NAME, FORMAT, ORDER, TOKENS) \
   TILEWRIGHT_LINEAR_BAND_OF(NAME, FORMAT, ORDER, TOKENS, false)

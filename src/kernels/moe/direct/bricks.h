@@ -37,15 +37,11 @@ struct DirectCodes {
     constexpr std::uint32_t kScales = kGranules * kGranuleBytes;
     const uint4 codes = ptx::ld_shared_v4_u32(brick + lane.granule);
     words[0] = codes.x, words[1] = codes.y, words[2] = codes.z, words[3] = codes.w;
-    if constexpr (Format == WeightFormat::kNvfp4) {
-      const uint2 scales = ptx::ld_shared_v2_u32(brick + kScales + lane.g * 8);
-      factors[0] = tile::bf16_factors<Format>(scales.x, tile::scale_selector(lane.t));
-      factors[1] = tile::bf16_factors<Format>(scales.y, tile::scale_selector(lane.t));
-    } else {
-      const std::uint32_t scales = ptx::ld_shared_u32(brick + kScales + lane.g * 4);
-      factors[0] = tile::bf16_factors<Format>(scales, tile::scale_selector(lane.t / 2));
-      factors[1] = tile::bf16_factors<Format>(scales, tile::scale_selector(lane.t / 2 + 2));
-    }
+    constexpr bool kIsNvfp4 = Format == WeightFormat::kNvfp4;
+    const std::uint32_t scales =
+        brick + kScales + (kIsNvfp4 ? lane.g * 8 + lane.t : lane.g * 4 + lane.t / 2);
+    factors[0] = tile::load_bf16_factors<Format>(scales);
+    factors[1] = tile::load_bf16_factors<Format>(scales + (kIsNvfp4 ? 4 : 2));
   }
 };
 
