@@ -140,8 +140,8 @@ TEST(TimingToolTest, PredictsAttentionAsWellAsThePageSays) {
 }
 
 // Rows of a log that no constant was looked up for, each by itself: two CTAs that share tokens,
-// -2 % when this was written, and two that share a tile, -17 %, of which the model does not know
-// all that dividing k costs. Both have three percent points more than that.
+// -0.5 % when this was written, and two that share a tile, -10 %, of which the model does not know
+// all that dividing k costs. They have three to four percent points more than that.
 TEST(TimingToolTest, PredictsLinearLayers) {
   const Outcome outcome =
       run_tool("--json bench timing " TILEWRIGHT_SOURCE_DIR
@@ -154,7 +154,7 @@ TEST(TimingToolTest, PredictsLinearLayers) {
   EXPECT_EQ(result["summary"]["pairs_in_order"], 1);
   for (const json& point : result["points"]) {
     const bool is_divided = point["kernel"] == "w4a16:wide_bf16_t128_s2";
-    EXPECT_LT(std::abs(point["error"].get<double>()), is_divided ? 0.20 : 0.05) << point;
+    EXPECT_LT(std::abs(point["error"].get<double>()), is_divided ? 0.13 : 0.05) << point;
   }
 }
 

@@ -40,6 +40,8 @@ const char* name_of(Reading reading) {
       return "clocks between CTAs";
     case Reading::kMicroseconds:
       return "microseconds";
+    case Reading::kPlaces:
+      return "SMs, CTAs of one";
     case Reading::kClock:
       return "MHz, microseconds";
   }

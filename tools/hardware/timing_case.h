@@ -21,7 +21,8 @@ enum class Reading : std::uint8_t {
   kMarks,  ///< clocks from the first mark of the first warp to each other: a list
   kGaps,   ///< clocks from the end of a CTA to the begin of the next one on its SM
   kMicroseconds,  ///< of a launch, between two events
-  kClock,         ///< MHz and microseconds by the marks of all CTAs, their mean: a list
+  kPlaces,  ///< of launches in a graph, 5000 clocks each: SMs that have CTAs, and the most of one
+  kClock,   ///< MHz and microseconds by the marks of all CTAs, their mean: a list
 };
 
 /// What L2 holds before a launch.
@@ -37,7 +38,8 @@ struct TimingCase {
   std::uint32_t blocks = 1, threads = 32, cluster = 1, shared_bytes = 0;
   std::uint32_t iterations = 20, stride = 0, count = 0;  ///< TimingProbeParams
   std::uint64_t memory_bytes = 4096;
-  bool has_zeros = false;  ///< operands are zeros where they would be drawn
+  bool is_dependent = false;  ///< of kPlaces: a launch may begin before the one before it ends
+  bool has_zeros = false;     ///< operands are zeros where they would be drawn
   Caches caches = Caches::kWarm;
   Reading reading = Reading::kSpan;
   std::uint32_t num_marks = 2;  ///< of kMarks

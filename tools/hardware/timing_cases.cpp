@@ -22,10 +22,12 @@ class Table {
     arithmetic();
     shared_memory();
     tensor_cores();
+    few_tokens();
     barriers();
     clusters();
     fences();
     copies();
+    rings();
     memory();
     atomics();
     launches();
@@ -56,11 +58,25 @@ class Table {
 
   void arithmetic() {
     constexpr double kSteps = 128;  // kSteps of arithmetic.cu
-    for (const char* step :
-         {"ffma", "fadd", "fmul", "fmul_immediate", "imad", "lop3", "iadd_lop3", "prmt", "shf",
-          "fmin_fmax", "cvt_bf16x2", "ex2", "lg2", "i2f", "f2i", "shfl_bfly", "redux", "dfma"}) {
+    for (const char* step : {"ffma",       "fadd",      "fmul",      "fmul_immediate",
+                             "imad",       "lop3",      "iadd_lop3", "prmt",
+                             "mul_bf16x2", "fma_f16x2", "shf",       "fmin_fmax",
+                             "cvt_bf16x2", "ex2",       "lg2",       "i2f",
+                             "f2i",        "shfl_bfly", "redux",     "dfma"}) {
       add_warps(fmt::format("{}_chain", step), {1, 4}, kSteps);
       add_warps(fmt::format("{}_streams", step), {1, 4, 8, 16}, kSteps);
+    }
+    for (const std::uint32_t pieces : {1U, 2U, 4U}) {
+      TimingCase& all = add(
+          fmt::format("cold_code, {} KiB, all SMs, behind other memory", 32 * pieces), "cold_code");
+      all.blocks = kSms;
+      all.threads = 128;
+      all.count = pieces;
+      all.iterations = 2;  // the first one is cold
+      all.launches = 4;
+      all.caches = Caches::kClean;
+      all.reading = Reading::kMean;
+      all.operations = static_cast<double>(pieces) * kernels::kTimingColdInstructions;
     }
     for (const int sums : {2, 4, 8}) {
       add_warps(fmt::format("ex2_beside_{}_sums", sums), {4, 8}, 32);
@@ -154,6 +170,37 @@ class Table {
     }
   }
 
+  // mma.sync beside other warps' work and the warp's own.
+  void few_tokens() {
+    for (const char* step : {"ffma", "imad", "lop3", "prmt", "mul_bf16x2", "ex2"}) {
+      const std::string kernel = fmt::format("mma_sync_beside_{}", step);
+      for (const std::uint32_t others : {0U, 1U, 2U}) {
+        for (const std::uint32_t products : {0U, 1U}) {
+          if (others + products == 0) continue;
+          TimingCase& added = add(fmt::format("{}, {} other warpgroups, {}", kernel, others,
+                                              products == 0 ? "no products" : "products"),
+                                  kernel);
+          added.threads = 128 * (1 + others);
+          added.count = products;
+          added.reading = Reading::kWarps;
+          added.iterations = 8;
+          added.operations = 16 * 128;  // steps; products are 16 times 64
+        }
+      }
+    }
+    for (const char* parts : {"loads", "decodes", "loads_decodes", "products_1", "loads_products_1",
+                              "decodes_products_1", "all_1", "all_2", "all_4"}) {
+      for (const std::uint32_t warps : {1U, 4U, 8U, 16U}) {
+        const std::string kernel = fmt::format("few_tokens_{}", parts);
+        TimingCase& added = add(fmt::format("{}, {} warps", kernel, warps), kernel);
+        added.threads = 32 * warps;
+        added.shared_bytes = 32 << 10;
+        added.iterations = 8;
+        added.operations = 16 * 8;  // blocks of 64 along K
+      }
+    }
+  }
+
   void barriers() {
     constexpr double kTurns = 32;  // kTurns of barrier.cu
     add_warps("cta_barrier", {1, 4, 8, 12, 16, 32}, kTurns);
@@ -239,6 +286,29 @@ class Table {
     }
   }
 
+  void rings() {
+    for (const std::uint32_t bytes : {1024U, 2048U, 4096U}) {
+      for (const std::uint32_t count : {1U, 2U, 3U}) {
+        for (const std::uint32_t mib : {64U, 1024U}) {
+          TimingCase& added =
+              add(fmt::format("copy_rings, {} of {} bytes a warp, {} MiB", count, bytes, mib),
+                  "copy_rings");
+          added.blocks = kSms;
+          added.threads = 512;
+          added.shared_bytes = kTimingSharedBytes;
+          added.stride = bytes;
+          added.count = count;
+          added.memory_bytes = mib * kMiB;
+          added.iterations = 1;
+          added.caches = Caches::kClean;
+          added.reading = Reading::kMicroseconds;
+          added.launches = 5;
+          added.operations = static_cast<double>(mib * kMiB);
+        }
+      }
+    }
+  }
+
   void stream(const std::string& name, std::uint32_t blocks, std::uint32_t threads,
               std::uint64_t memory_bytes, std::uint64_t bytes, Caches caches, Reading reading,
               const char* kernel = "memory_stream") {
@@ -270,6 +340,8 @@ class Table {
     chain("memory_loads, L2, 24 MiB", 24 * kMiB, 49408, Caches::kWarm);
     chain("memory_loads, HBM, 2 MiB", 2 * kMiB, 4352, Caches::kClean);
     chain("memory_loads, HBM, 64 MiB", 64 * kMiB, 131328, Caches::kClean);
+    chain("memory_loads, HBM, 1 GiB, pages of 2 MiB", 1024 * kMiB, (2 << 20) + 131328,
+          Caches::kClean);
     chain("memory_loads, HBM, 64 MiB, dirty lines", 64 * kMiB, 131328, Caches::kDirty);
     for (const std::uint32_t threads : {128U, 256U, 512U, 1024U}) {
       stream(fmt::format("memory_stream, one SM, L2, {} threads", threads), 1, threads, 8 * kMiB,
@@ -325,6 +397,26 @@ class Table {
         added.count = 4000;
         added.iterations = 1;
         added.reading = Reading::kGaps;
+      }
+    }
+    // Where CTAs go that leave room for a second one on their SM.
+    for (const std::uint32_t cluster : {1U, 2U, 4U, 8U}) {
+      for (const std::uint32_t blocks : {32U, 64U, 104U, 120U, 128U, 192U}) {
+        for (const bool is_dependent : {false, true}) {
+          TimingCase& added =
+              add(fmt::format("places of {} CTAs in clusters of {}, two to an SM{}", blocks,
+                              cluster, is_dependent ? ", dependent launches" : ""),
+                  "place_ctas");
+          added.blocks = blocks;
+          added.cluster = cluster;
+          added.threads = 192;
+          added.shared_bytes = 100 << 10;
+          added.stride = 1000;  // clocks before the wait
+          added.count = 5000;
+          added.iterations = 12;
+          added.is_dependent = is_dependent;
+          added.reading = Reading::kPlaces;
+        }
       }
     }
     // One wave that works for two million clocks: what the clock is.

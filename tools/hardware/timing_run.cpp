@@ -69,6 +69,7 @@ class Reader {
           to.values.push_back(clock());
           break;
         case Reading::kGaps:
+        case Reading::kPlaces:
         case Reading::kMicroseconds:
           break;
       }
@@ -209,6 +210,32 @@ struct TimingRunner::State {
     return config;
   }
 
+  // A graph of launches, one behind the other.
+  TimingSamples run_places(const TimingCase& timing, const Kernel& kernel) const {
+    const Buffer places(device, std::size_t{4} * timing.blocks * timing.iterations);
+    LaunchConfig config = config_of(timing);
+    config.is_dependent_launch = timing.is_dependent;
+    const device::Graph graph = device::Graph::capture(stream, [&] {
+      for (std::uint32_t i = 0; i < timing.iterations; ++i) {
+        TimingProbeParams params = params_of(timing, places);
+        params.times += i * timing.blocks;
+        kernel.launch(config, params, stream);
+      }
+    });
+    graph.launch(stream);
+    stream.synchronize();
+    const Words sms = places.to_vector<std::uint32_t>();
+    TimingSamples samples;
+    for (std::uint32_t i = 0; i < timing.iterations; ++i) {
+      std::map<std::uint32_t, double> ctas;
+      double most = 0;
+      for (std::uint32_t block = 0; block < timing.blocks; ++block)
+        most = std::max(most, ++ctas[sms[i * timing.blocks + block]]);
+      samples.values.push_back({static_cast<double>(ctas.size()), most});
+    }
+    return samples;
+  }
+
   void prepare_caches(Caches caches, const Buffer& times) {
     if (caches == Caches::kWarm) return;
     if (caches == Caches::kDirty) return flush.fill_async(std::byte{0}, stream);
@@ -237,6 +264,7 @@ TimingSamples TimingRunner::run(const TimingCase& timing) {
   State& state = *state_;
   const Kernel kernel = device::load_kernel(state.device, "timing_probe_" + timing.kernel);
   if (timing.shared_bytes != 0) kernel.allow_dynamic_shared_bytes(timing.shared_bytes);
+  if (timing.reading == Reading::kPlaces) return state.run_places(timing, kernel);
   const std::size_t num_words =
       std::size_t{timing.blocks} * timing.iterations * (timing.threads / 32) * num_marks(timing);
   constexpr std::size_t kFlushWords = std::size_t{132} * 32 * 2;
@@ -321,6 +349,31 @@ std::vector<LaunchSamples> time_launches(const Device& device) {
         });
         time(fmt::format("graph of {} {}launches, {} large CTAs in clusters of {}", kInRow,
                          is_dependent ? "dependent " : "", blocks, cluster),
+             kInRow, [&] { graph.launch(stream); });
+      }
+    }
+  }
+  // Cooperative ones, and barriers of their grid.
+  const Kernel barriers = device::load_kernel(device, "timing_probe_grid_barriers");
+  barriers.allow_dynamic_shared_bytes(kernels::kTimingSharedBytes);
+  for (const bool is_dependent : {false, true}) {
+    for (const std::uint32_t count : {0U, 1U, 5U}) {
+      for (const bool is_cooperative : {false, true}) {
+        if (count != 0 && !is_cooperative) continue;
+        TimingProbeParams meetings = params;
+        meetings.count = count;
+        const LaunchConfig config = {.grid = {132},
+                                     .block = {512},
+                                     .dynamic_shared_bytes = kernels::kTimingSharedBytes,
+                                     .is_dependent_launch = is_dependent,
+                                     .is_cooperative = is_cooperative};
+        const device::Graph graph = device::Graph::capture(stream, [&] {
+          for (int i = 0; i < kInRow; ++i) barriers.launch(config, meetings, stream);
+        });
+        time(fmt::format(
+                 "graph of {} {}{}launches, 132 CTAs of 512 threads, {} barriers of the grid",
+                 kInRow, is_dependent ? "dependent " : "", is_cooperative ? "cooperative " : "",
+                 count),
              kInRow, [&] { graph.launch(stream); });
       }
     }

@@ -42,9 +42,8 @@ class ExpertsCall {
   ExpertsCall(const Device& device, const Stream& stream, const TimingPoint& point)
       : shape_(shape_of(point)),
         stream_(stream.handle()),
-        weights_(
-            prepared(device, shape_, experts_format(point),
-                     point.kernel == "wide8" ? LinearActivations::kFp8 : LinearActivations::kBf16)),
+        weights_(prepared(device, shape_, experts_format(point),
+                          point.is_for_fp8 ? LinearActivations::kFp8 : LinearActivations::kBf16)),
         problem_(problem(point)),
         moe_(weights_, problem_),
         routing_(draw_routing(shape_, problem_.tokens, 1)),

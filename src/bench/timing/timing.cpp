@@ -202,7 +202,8 @@ std::vector<TimingPoint> timing_points(const json& log, const TimingChoice& choi
                                    : kind.has_row_clocks ? clocks["sm_mhz"].get<double>()
                                                          : kClockMhz,
                       .is_clock_counted = is_counted,
-                      .has_single = row.contains("single")};
+                      .has_single = row.contains("single"),
+                      .is_for_fp8 = row.value("activations", "") == "fp8"};
     if (point.measured_us <= choice.most_us && kind.is_chosen(point, choice)) {
       points.push_back(std::move(point));
     }
@@ -228,7 +229,8 @@ void compare(const TimingPoint& point, const json& predicted, json& row) {
 /// Kernels at the same one are compared with each other.
 std::string shape_text(const TimingPoint& point) {
   if (point.timed != TimedOperator::kExperts) return point.shape;
-  return fmt::format("{} {}{} m{}", point.shape, point.format, point.has_single ? " and FP8" : "",
+  return fmt::format("{} {}{}{} m{}", point.shape, point.format, point.is_for_fp8 ? " for FP8" : "",
+                     point.has_single ? " and FP8" : "",
                      point.problem["tokens"].get<std::int64_t>());
 }
 

@@ -43,6 +43,7 @@ struct TimingPoint {
   bool is_clock_counted =
       false;                ///< by the SMs, while it ran; else what the driver said, or a guess
   bool has_single = false;  ///< of experts: an FP8 expert of all tokens beside
+  bool is_for_fp8 = false;  ///< of experts: their weights are prepared for activations of FP8
 };
 
 /// The measured rows of our own kernels that are chosen, of a log of `tilewright ladder`, of

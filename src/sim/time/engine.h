@@ -93,6 +93,9 @@ class Engine {
   /// Clocks for which the pipe is busy with an instruction.
   double interval_of(const Sm& sm, const Sm::Scheduler& scheduler, const InsnCost& cost) const;
 
+  /// Whether it computes while products of mma.sync run at its scheduler.
+  bool is_beside_mma_sync(const Sm::Scheduler& scheduler, const InsnCost& cost) const;
+
   // What the trace says of an instruction. False: the warp waits, and the event comes again.
   bool handle(PlayingWarp& warp, const TraceEvent& event);
 

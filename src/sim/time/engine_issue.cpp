@@ -141,6 +141,11 @@ bool Engine::issue_to_pipe(PlayingWarp& warp, const InsnCost& cost) {
   const double started = std::max(now_, pipe);
   const double interval = interval_of(sm, scheduler, cost);
   pipe = started + interval;
+  if (is_beside_mma_sync(scheduler, cost)) {
+    const bool is_one_clock = cost.pipe == Pipe::kFma && cost.interval <= p_.fma_interval;
+    scheduler.pipe_free[static_cast<std::size_t>(Pipe::kMmaSync)] +=
+        is_one_clock ? p_.fma_delays_mma_sync : p_.alu_delays_mma_sync;
+  }
   sm.pipe_busy[static_cast<std::size_t>(cost.pipe)] += interval;
   const bool is_shared = cost.pipe == Pipe::kShared;
   set_results(warp, started + cost.latency,
@@ -150,23 +155,31 @@ bool Engine::issue_to_pipe(PlayingWarp& warp, const InsnCost& cost) {
 }
 
 // Products take part of the register file's ports: what warps compute meanwhile takes longer. Those
-// of mma.sync, whose operands are all registers, do so at their scheduler.
+// of mma.sync, whose operands are all registers, do so at their scheduler, and are held up.
 double Engine::interval_of(const Sm& sm, const Sm::Scheduler& scheduler,
                            const InsnCost& cost) const {
-  const bool is_multiplied = sm.has_wgmma && sm.tensor.free_at > now_;
-  const bool is_multiplied_here =
-      scheduler.pipe_free[static_cast<std::size_t>(Pipe::kMmaSync)] > now_;
-  if (!is_multiplied && !is_multiplied_here) return cost.interval;
-  switch (cost.pipe) {
-    case Pipe::kFma:
-      return cost.interval * p_.fma_beside_products;
-    case Pipe::kAlu:
-      return cost.interval * p_.alu_beside_products;
-    case Pipe::kSpecial:
-      return cost.interval * p_.special_beside_products;
-    default:
-      return cost.interval;
+  const bool is_one_clock = cost.pipe == Pipe::kFma && cost.interval <= p_.fma_interval;
+  if (sm.has_wgmma && sm.tensor.free_at > now_) {
+    switch (cost.pipe) {
+      case Pipe::kFma:
+        return cost.interval * p_.fma_beside_products;
+      case Pipe::kAlu:
+        return cost.interval * p_.alu_beside_products;
+      case Pipe::kSpecial:
+        return cost.interval * p_.special_beside_products;
+      default:
+        return cost.interval;
+    }
   }
+  if (!is_beside_mma_sync(scheduler, cost)) return cost.interval;
+  if (cost.pipe == Pipe::kSpecial) return cost.interval;
+  return cost.interval * (is_one_clock ? p_.fma_beside_mma_sync : p_.alu_beside_mma_sync);
+}
+
+bool Engine::is_beside_mma_sync(const Sm::Scheduler& scheduler, const InsnCost& cost) const {
+  const bool computes =
+      cost.pipe == Pipe::kFma || cost.pipe == Pipe::kAlu || cost.pipe == Pipe::kSpecial;
+  return computes && scheduler.pipe_free[static_cast<std::size_t>(Pipe::kMmaSync)] > now_;
 }
 
 bool Engine::finish(PlayingWarp& warp) {

@@ -94,6 +94,19 @@ class Representatives {
   std::size_t axis_ = 0;
 };
 
+/// Whether its CTAs come to the device while those of the launch before are still there.
+bool begins_beside(const Launch& launch) {
+  return launch.is_in_graph && launch.is_dependent;
+}
+
+/// Whether some places get two clusters though there is one for each. The launch before, taken to
+/// be of the same, is still at its places: those that it left are empty and get two before the
+/// others have theirs.
+bool is_uneven(const Launch& launch, std::uint64_t count, std::uint64_t places,
+               std::uint64_t slots) {
+  return begins_beside(launch) && slots > 1 && count <= places && 2 * count > places;
+}
+
 /// The clusters that come to one place of the device, in order.
 using PlaceQueue = std::vector<std::size_t>;
 
@@ -120,6 +133,7 @@ PlaceQueue last_queue(const std::vector<ClusterTrace>& traced, const std::vector
                       const Launch& launch, std::uint64_t places, std::uint64_t slots) {
   const Representatives representatives(traced, launch);
   const std::uint64_t count = launch.grid.count() / launch.cluster.count();
+  const std::uint64_t sharing = is_uneven(launch, count, places, slots) ? 2 : 1;
   struct Slot {
     double free_at = 0;
     std::uint64_t number = 0;
@@ -134,7 +148,8 @@ PlaceQueue last_queue(const std::vector<ClusterTrace>& traced, const std::vector
   for (std::uint64_t i = 0; i < count; ++i) {
     Slot slot = free.top();
     free.pop();
-    const std::size_t sample = representatives.of(i), place = slot.number % queues.size();
+    const std::size_t sample = representatives.of(i);
+    const std::size_t place = slot.number / sharing % queues.size();
     queues[place].push_back(sample);
     slot.free_at += work[sample];
     ends[place] = std::max(ends[place], slot.free_at);
@@ -192,7 +207,7 @@ PlayedLaunch play_launch(const TimeParameters& p, const Launch& launch, bool has
   out.launch_clocks = std::max(0.0, (launch.is_in_graph ? p.graph_launch : p.launch) -
                                         (launch.is_dependent ? p.dependent_gain : 0));
   const double waits = std::max(0.0, out.launch_clocks - p.dependent_start);
-  const bool is_chained = launch.is_in_graph && launch.is_dependent;
+  const bool is_chained = begins_beside(launch);
   if (is_chained) around.launch_before_ends = waits;
   out.result = play_around(around);
   out.clocks = out.result.clocks;

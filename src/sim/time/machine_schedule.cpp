@@ -169,9 +169,11 @@ class Scheduler {
       const auto found = first_of_line_.find(machine_[i].line);
       if (found == first_of_line_.end()) continue;
       owner_[i] = found->second;
+      // What is of another kind than its pair is no copy of it: the fence before an arrival.
       const MachineKind kind = machine_kind(machine_[i]);
+      const std::uint32_t pair = out_.pair[found->second];
       is_copy_[i] = kind != MachineKind::kOther && kind != MachineKind::kSpecial &&
-                    out_.pair[found->second] != kNoOwner;
+                    pair != kNoOwner && machine_kind(machine_[pair]) == kind;
     }
   }
 

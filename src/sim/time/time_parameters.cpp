@@ -34,10 +34,13 @@ TimeParameters h200_parameters() {
   p.alu_interval = 2, p.alu_latency = 4;           // [P]
   p.special_interval = 8, p.special_latency = 17;  // [P]
   p.double_interval = 2, p.double_latency = 8;     // [G] 64 lanes; latency weak
-  // [P] wgmma_beside_*; of mma.sync taken to be the same. FMA is weak: from m64n256k16 alone,
+  // [P] wgmma_beside_*. FMA is weak: from m64n256k16 alone,
   // since sums without pauses keep products
   // from being issued at all.
   p.fma_beside_products = 2.9, p.alu_beside_products = 1.6, p.special_beside_products = 1.25;
+  // [P] mma_sync_beside_*
+  p.fma_beside_mma_sync = 1, p.alu_beside_mma_sync = 1.35;
+  p.fma_delays_mma_sync = 1.08, p.alu_delays_mma_sync = 0.7;
   p.uniform_latency = 20, p.operand_read = 16;  // weak
   p.branch_redirect = 12;                       // [H]
   // [P] cold_code: straight code of 64 KiB, again and again, takes 2.3 clocks an instruction, of
@@ -66,11 +69,11 @@ TimeParameters h200_parameters() {
   p.mbarrier_ready = 36;    // [P] 42 with its branch
   p.remote_arrival = 176;   // [H] 212 to the owner's wait
   p.barrier_release = 12.3, p.barrier_per_warp = 2.1;  // [P]
-  p.cluster_release = 82;                              // [P] relaxed: without a fence
+  p.cluster_release = 62;                              // [P] relaxed: without a fence
   p.proxy_fence = 9;                                   // [P] alone
   // [P] A release at the scope of a cluster is the fence of the GPU (MEMBAR.ALL.GPU): a barrier of
   // the cluster takes 364 clocks with it, 82 without. After stores the fence waits for them.
-  p.memory_fence = 516, p.memory_fence_alone = 282;
+  p.memory_fence = 516, p.memory_fence_alone = 234;
   p.fence_interval = 8.6;         // [P] cluster_barrier, 12 warps less 4, and less the same relaxed
   p.set_registers = 50;           // [P]
   p.remote_shared_latency = 210;  // [P] less the addition of the chain
@@ -136,6 +139,8 @@ constexpr auto kIdealUnits = std::to_array<IdealUnit>({
        p.tcgen05_shared_tail = p.tcgen05_pair_tail = kFast;
        p.wgmma_queued = 1e9;
        p.mma_sync_interval_scale = p.mma_sync_latency = kFast;
+       p.fma_beside_mma_sync = p.alu_beside_mma_sync = 1;
+       p.fma_delays_mma_sync = p.alu_delays_mma_sync = 0;
      }},
     {"mufu", [](TimeParameters& p) { p.special_interval = p.special_latency = kFast; }},
     {"fma", [](TimeParameters& p) { p.fma_interval = p.fma_latency = kFast; }},

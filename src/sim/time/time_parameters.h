@@ -21,8 +21,12 @@ struct TimeParameters {
   double alu_interval = 0, alu_latency = 0;          ///< integers, logic, min and max, packing
   double special_interval = 0, special_latency = 0;  ///< ex2, rcp, sin: MUFU
   double double_interval = 0, double_latency = 0;
-  /// By what factor an instruction keeps its unit longer while products of wgmma or mma.sync run
+  /// By what factor an instruction keeps its unit longer while products of wgmma run
   double fma_beside_products = 1, alu_beside_products = 1, special_beside_products = 1;
+  /// The same beside mma.sync of its scheduler, of what takes its unit one clock and of what takes
+  /// two; and by how many clocks it holds those products up
+  double fma_beside_mma_sync = 1, alu_beside_mma_sync = 1;
+  double fma_delays_mma_sync = 0, alu_delays_mma_sync = 0;
   double uniform_latency = 0;  ///< of special registers and constants, by their counter
   double operand_read = 0;     ///< until a load, store or copy has read its registers
   double branch_redirect = 0;  ///< of a branch that is taken

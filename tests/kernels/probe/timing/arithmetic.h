@@ -30,6 +30,8 @@ TILEWRIGHT_TIMING_STEP(Imad, "mad.lo.u32 %0, %0, %1, %2;");
 TILEWRIGHT_TIMING_STEP(Lop3, "lop3.b32 %0, %0, %1, %2, 0xE8;");
 TILEWRIGHT_TIMING_STEP(Prmt, "prmt.b32 %0, %0, %1, 0x2541;");
 TILEWRIGHT_TIMING_STEP(Shf, "shf.l.wrap.b32 %0, %0, %1, %2;");
+TILEWRIGHT_TIMING_STEP(MulBf16x2, "mul.rn.bf16x2 %0, %0, %1;");
+TILEWRIGHT_TIMING_STEP(FmaF16x2, "fma.rn.f16x2 %0, %0, %1, %2;");
 TILEWRIGHT_TIMING_STEP(CvtBf16x2, "cvt.rn.bf16x2.f32 %0, %0, %1;");
 TILEWRIGHT_TIMING_STEP(Ex2, "ex2.approx.ftz.f32 %0, %0;");
 TILEWRIGHT_TIMING_STEP(Lg2, "lg2.approx.ftz.f32 %0, %0;");

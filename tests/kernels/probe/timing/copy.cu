@@ -91,6 +91,36 @@ __device__ void stream_copies(const TimingProbeParams& params) {
   }
 }
 
+// A ring of `count` copies of `stride` bytes for each warp, as kernels of few tokens have it; all
+// warps together read memory once.
+__device__ void ring_copies(const TimingProbeParams& params) {
+  constexpr std::uint32_t kWarps = 16, kMostCopies = 8;
+  __shared__ std::uint64_t barriers_of_warps[kWarps * kMostCopies];
+  const std::uint32_t warp = threadIdx.x / 32, copies = params.count, bytes = params.stride;
+  const std::uint32_t barriers = ptx::shared_address(barriers_of_warps) + warp * kMostCopies * 8;
+  if (threadIdx.x % 32 != 0) return;
+  const std::uint32_t to = stages_address() + warp * copies * bytes;
+  for (std::uint32_t i = 0; i < copies; ++i) ptx::mbarrier_init(barriers + i * 8, 1);
+  ptx::fence_mbarrier_init_release_cluster();
+  const std::uint32_t all = gridDim.x * kWarps;
+  const auto chunks = static_cast<std::uint32_t>(params.memory_bytes / bytes);
+  std::uint32_t issued = blockIdx.x * kWarps + warp, awaited = issued;
+  const auto issue = [&](std::uint32_t stage) {
+    if (issued >= chunks) return;
+    ptx::mbarrier_arrive_expect_tx(barriers + stage * 8, bytes);
+    ptx::cp_async_bulk_shared_global(to + stage * bytes,
+                                     params.memory + std::uint64_t{issued} * bytes / 4, bytes,
+                                     barriers + stage * 8);
+    issued += all;
+  };
+  for (std::uint32_t stage = 0; stage < copies; ++stage) issue(stage);
+  for (std::uint32_t stage = 0, parity = 0; awaited < chunks; awaited += all) {
+    ptx::mbarrier_wait_parity(barriers + stage * 8, parity);
+    issue(stage);
+    if (++stage == copies) stage = 0, parity ^= 1;
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::kernels
 
@@ -98,3 +128,4 @@ TILEWRIGHT_TIMING_PROBE(copy_tensor, 32, time_copies<false, false>(params))
 TILEWRIGHT_TIMING_PROBE(copy_tensor_prefetched, 32, time_copies<false, true>(params))
 TILEWRIGHT_TIMING_PROBE(copy_plain, 32, time_copies<true, false>(params))
 TILEWRIGHT_TIMING_PROBE(copy_stream, 32, stream_copies(params))
+TILEWRIGHT_TIMING_PROBE(copy_rings, 512, ring_copies(params))

@@ -5,6 +5,8 @@
 #include "kernels/probe/timing/measure.h"
 #include "ptx/grid_dependency.h"
 
+#include <cooperative_groups.h>
+
 namespace tilewright::kernels {
 namespace {
 
@@ -140,9 +142,22 @@ __device__ void work_around_wait(const TimingProbeParams& params) {
   work(params.count);
 }
 
+// The same, and where: the SM of each CTA.
+__device__ void place_ctas(const TimingProbeParams& params) {
+  std::uint32_t sm;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+  if (threadIdx.x == 0) params.times[blockIdx.x] = sm;
+  work_around_wait(params);
+}
+
 __device__ void depend() {
   ptx::griddepcontrol_launch_dependents();
   ptx::griddepcontrol_wait();
+}
+
+// `count` barriers of the grid.
+__device__ void meet(const TimingProbeParams& params) {
+  for (std::uint32_t i = 0; i < params.count; ++i) cooperative_groups::this_grid().sync();
 }
 
 }  // namespace
@@ -156,5 +171,7 @@ TILEWRIGHT_TIMING_PROBE(atomics, 1024, stream_atomics<true>(params))
 TILEWRIGHT_TIMING_PROBE(reductions, 1024, stream_atomics<false>(params))
 TILEWRIGHT_TIMING_PROBE(cta_times, 1024, time_cta(params))
 TILEWRIGHT_TIMING_PROBE(work_around_wait, 1024, work_around_wait(params))
+TILEWRIGHT_TIMING_PROBE(place_ctas, 1024, place_ctas(params))
 TILEWRIGHT_TIMING_PROBE(empty, 1024, consume(params, 0))
 TILEWRIGHT_TIMING_PROBE(empty_dependent, 1024, depend())
+TILEWRIGHT_TIMING_PROBE(grid_barriers, 1024, meet(params))
