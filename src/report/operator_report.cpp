@@ -47,7 +47,7 @@ std::string counted_line(const json& counted) {
 std::string predicted_line(const json& counted) {
   if (!counted.contains("predicted")) return {};
   const json& predicted = counted["predicted"];
-  if (!predicted.contains("us")) {
+  if (predicted.contains("problem")) {  // of one launch of several: the others' sum is no time
     return fmt::format("predicted  no time: {}\n", predicted["problem"].get<std::string>());
   }
   // The unit and the wait that take most.

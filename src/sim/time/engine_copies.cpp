@@ -7,6 +7,11 @@ namespace tilewright::sim {
 
 namespace {
 
+/// Wavefronts of shared memory.
+double wavefronts_of(const TraceEvent& copy) {
+  return copy.shared_units / (double{kCacheLineBytes} / kSharedUnitBytes);
+}
+
 /// When all groups but the newest `num_open` are there.
 double end_of_groups(const std::vector<double>& groups, std::uint32_t num_open) {
   return *std::max_element(groups.begin(), groups.end() - num_open);
@@ -74,12 +79,12 @@ void Engine::copy_in(PlayingWarp& warp, const TraceEvent& event) {
     }
     done += request(*target.sm, event.area, event.a, false) - now_;
   }
-  target.sm->serve_shared(now_, event.a / double{kCacheLineBytes});
+  target.sm->serve_shared(now_, wavefronts_of(event));
   if (event.b != 0) arrive_later(done, warp, event.b, 0, event.a);
 }
 
 void Engine::copy_out(PlayingWarp& warp, const TraceEvent& event) {
-  const double read = warp.cta->sm->serve_shared(now_, event.a / double{kCacheLineBytes});
+  const double read = warp.cta->sm->serve_shared(now_, wavefronts_of(event));
   const double done = request(*warp.cta->sm, event.area, event.a, true);
   warp.open_bulk_read = std::max(warp.open_bulk_read, read + p_.copy_latency);
   warp.open_bulk = std::max(warp.open_bulk, done + p_.copy_latency);

@@ -1,5 +1,6 @@
 #include "sim/time/time_observer.h"
 
+#include "sim/async/tensor_copy.h"
 #include "sim/report/access_cost.h"
 #include "sim/state/global_memory.h"
 
@@ -308,7 +309,9 @@ std::uint64_t TimeObserver::async_issued(Warp& warp, const Insn&, const AsyncOpe
     lines += range.address / kLineBytes != last_line;
     last_line = range.address / kLineBytes;
   }
-  event.a = static_cast<std::uint32_t>(std::max(shared_bytes, global_bytes));
+  const auto bytes = static_cast<std::uint32_t>(std::max(shared_bytes, global_bytes));
+  event.a = operation.tensor != nullptr ? transaction_bytes(*operation.tensor) : bytes;
+  event.shared_units = static_cast<std::uint16_t>(bytes / kSharedUnitBytes);
   if (event.kind == TraceKind::kThreadCopy) event.b = lines;
   add(warp, event);
   return 0;

@@ -9,6 +9,9 @@
 
 namespace tilewright::sim {
 
+/// TraceEvent::shared_units counts these.
+inline constexpr std::uint32_t kSharedUnitBytes = 16;
+
 /// TraceEvent::area of what is in no allocation.
 inline constexpr std::uint16_t kNoArea = 0xffff;
 
@@ -18,7 +21,8 @@ enum class TraceKind : std::uint8_t {
   kLine,    ///< of the kGlobal before it, a load: b: number of a line that it reads, of all areas
   kRemoteShared,  ///< a load or store of another CTA's shared memory. a: wavefronts
   kLocal,         ///< a: bytes of all lanes
-  kCopyIn,        ///< TMA, to shared memory. a: bytes; b: mbarrier; area; is_repeat; rank
+  kCopyIn,        ///< TMA, to shared memory. a: bytes, as the mbarrier b counts them; shared_units;
+                  ///< area; is_repeat; rank
   kCopyOut,       ///< TMA, from shared memory: of a bulk group. a: bytes; area
   kThreadCopy,    ///< cp.async. a: bytes; b: lines; area
   kStoreAsync,    ///< st.async: a: bytes; b: mbarrier
@@ -62,6 +66,9 @@ struct TraceEvent {
   bool is_pair = false;
   std::uint8_t rank = 0;   ///< of the CTA whose shared memory gets the bytes
   std::uint16_t area = 0;  ///< the allocation, by number in Trace::areas
+  /// Of shared memory that a copy takes or fills, 16 bytes each. More than its bytes where they are
+  /// spread: 16 codes of 4 bits get 16 bytes, and a swizzled row gets the whole span.
+  std::uint16_t shared_units = 0;
   std::uint32_t a = 0;
   std::uint64_t b = 0;  ///< of an mbarrier: rank << 24 | offset
 };

@@ -44,6 +44,8 @@ class KernelRun {
     return reinterpret_cast<T*>(address);
   }
 
+  /// Of Options::report_path "memory".
+  std::string take_report() { return machine_.take_report(); }
   std::byte* map() { return launch_.params.data() + map_offset_; }
   GlobalMemory& memory() { return machine_.memory(); }
   const std::string& problem() const { return problem_; }

@@ -8,6 +8,7 @@
 #include "sim/time/time_observer.h"
 #include "sim/time/time_parameters.h"
 #include "tests/base/scoped_folder.h"
+#include "tests/sim/insn/kernel_run.h"
 
 #include <cstring>
 #include <fstream>
@@ -496,6 +497,55 @@ TEST(TimeTest, CodeThatIsRunOnceIsNearIfAllOfItIs) {
     code.expect(std::vector<bool>(kib * 8, true));
     EXPECT_EQ(code.use(0, 0), kib == 16 ? 0 : p.code_line) << kib;
   }
+}
+
+/// A box of eight rows that one thread asks for and waits for.
+json time_of_box(const TensorMapFields& fields, std::uint32_t bytes) {
+  Options options;
+  options.checks = parse_checks("none");
+  options.report_path = "memory";
+  options.has_time = true;
+  KernelRun kernel(fmt::format(R"(.shared .align 1024 .b8 tile[2048]; .shared .align 8 .b64 bar;
+    setp.ne.u32 %p0, %r0, 0; @%p0 bra DONE;
+    mov.u32 %r1, tile; mov.u32 %r2, bar; mov.b64 %rd3, map; cvta.param.u64 %rd3, %rd3;
+    mbarrier.init.shared::cta.b64 [%r2], 1; fence.mbarrier_init.release.cluster;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], {};
+    cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1],
+      [%rd3, {{0, 0}}], [%r2];
+    WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], 0; @!%p1 bra WAIT;
+    DONE:)",
+                               bytes),
+                   options);
+  TensorMapFields filled = fields;
+  filled.address = reinterpret_cast<std::uint64_t>(kernel.allocate<std::byte>(4096));
+  EXPECT_EQ(validate(filled), "");
+  encode(filled, std::span<std::byte, kTensorMapBytes>(kernel.map(), kTensorMapBytes));
+  kernel.run_well(nullptr);
+  return parse_json(kernel.take_report(), "report")["kernels"][0]["predicted"];
+}
+
+// The bytes that an mbarrier counts are those of global memory: fewer than a box fills or spans in
+// shared memory where 16 codes of 4 bits get 16 bytes each, and where a swizzled row is short. With
+// those of shared memory the phase would not end and the CTA wait for ever.
+TEST(TimeTest, AnMbarrierCountsTheBytesThatACopyReads) {
+  TensorMapFields fields;
+  fields.rank = 2;
+  fields.element_strides = {1, 1};
+  fields.swizzle = TensorSwizzle::k128B;
+  fields.element = TensorElement::k16U4Align16B;
+  fields.dims = {128, 8}, fields.box = {128, 8}, fields.strides_bytes = {64};
+  const json codes = time_of_box(fields, 64 * 8);
+  fields.element = TensorElement::kBf16;
+  fields.dims = {16, 8}, fields.box = {16, 8}, fields.strides_bytes = {32};
+  const json narrow = time_of_box(fields, 32 * 8);
+  fields.dims = {64, 8}, fields.box = {64, 8}, fields.strides_bytes = {128};
+  const json whole = time_of_box(fields, 128 * 8);
+  for (const json& predicted : {codes, narrow, whole}) {
+    EXPECT_FALSE(predicted.contains("problem")) << predicted;
+  }
+  // All take as much of shared memory: eight wavefronts.
+  EXPECT_EQ(codes["busy_us"]["shared memory"], whole["busy_us"]["shared memory"]);
+  EXPECT_EQ(narrow["busy_us"]["shared memory"], whole["busy_us"]["shared memory"]);
 }
 
 }  // namespace
