@@ -22,10 +22,14 @@ FAMILIES = (("#2f7fc1", "#62aef0"), ("#178f8a", "#46c2bd"), ("#b9562f", "#e0764e
             ("#d03a6a", "#f06a95"), ("#4f9d2f", "#79c95a"), ("#b79268", "#c9a77d"))
 
 
-def read_logs(folder=LOGS):
-    """Family -> what one run of `bench timing` printed, in the order of TITLES."""
+# Logs of shapes at which several kernels were measured.
+CHOICES = ("attention", "choices-attention", "linear", "choices-linear", "moe")
+
+
+def read_logs(folder=LOGS, families=tuple(TITLES)):
+    """Family -> what one run of `bench timing` printed, in the order of `families`."""
     found = {}
-    for family in TITLES:
+    for family in families:
         paths = sorted(folder.glob(f"*-predicted-{family}.json"))
         if paths:
             found[family] = json.loads(paths[-1].read_text())
@@ -34,6 +38,22 @@ def read_logs(folder=LOGS):
 
 def points_of(log):
     return [point for point in log["points"] if "predicted_us" in point]
+
+
+def range_of(errors):
+    """Between what four of five errors lie: the quantiles 0.1 and 0.9, between neighbours in proportion; of fewer
+    than 20 the least and the largest, as one in ten says nothing there."""
+    errors = sorted(errors)
+    if len(errors) < 20:
+        return errors[0], errors[-1]
+
+    def at(part):
+        place = part * (len(errors) - 1)
+        low = math.floor(place)
+        high = min(low + 1, len(errors) - 1)
+        return errors[low] + (place - low) * (errors[high] - errors[low])
+
+    return at(0.1), at(0.9)
 
 
 def style(which):
@@ -143,27 +163,55 @@ PICTURES = {"predicted-measured.svg": scatter, "predicted-ladder.svg": ladder}
 
 
 def summary_table(logs):
-    rows = ["| | points | mean error | median | worst | bias | rank correlation | pairs in order | choice costs |",
-            "|---|---|---|---|---|---|---|---|---|"]
+    rows = ["| | points | mean error | median | worst | bias | range | rank correlation | pairs in order | "
+            "choice costs |", "|---|---|---|---|---|---|---|---|---|---|"]
     for family, log in logs.items():
         s = log["summary"]
         ranks = f"{s['rank_correlation']:.3f}" if s["rank_correlation"] else "-"  # of three kernels and more
         pairs = f"{s['pairs_in_order']} of {s['pairs']}"
+        low, high = range_of([point["error"] for point in points_of(log)])
         rows.append(f"| {TITLES[family]} | {s['points']} | {100 * s['mean_absolute_error']:.1f} % | "
                     f"{100 * s['median_absolute_error']:.1f} % | {100 * s['worst_error']:+.1f} % | "
-                    f"{100 * s['bias']:+.1f} % | "
+                    f"{100 * s['bias']:+.1f} % | {100 * low:+.0f} to {100 * high:+.0f} % | "
                     + (f"{ranks} | {pairs} | {100 * s['regret']:.1f} % |" if s["pairs"]
                        else "- | - | - |"))
     return rows
 
 
+def choices_of(points):
+    """Of each shape with several kernels: how many, and what the one predicted to be fastest costs more."""
+    shapes = {}
+    for point in points:
+        shapes.setdefault(point["shape"], []).append(point)
+    for shape, same in shapes.items():
+        if len(same) > 1:
+            chosen = min(same, key=lambda point: point["predicted_us"])
+            fastest = min(same, key=lambda point: point["measured_us"])
+            yield {"shape": shape, "kernels": len(same), "chosen": chosen["kernel"].split(":")[-1],
+                   "fastest": fastest["kernel"].split(":")[-1],
+                   "cost": chosen["measured_us"] / fastest["measured_us"] - 1,
+                   "spread": max(point["measured_us"] for point in same) / fastest["measured_us"]}
+
+
+def choices_table(logs):
+    rows = ["| at | kernels | slowest over fastest | predicted fastest | measured fastest | the choice costs |",
+            "|---|---|---|---|---|---|"]
+    for family in CHOICES:
+        for c in choices_of(points_of(logs[family])) if family in logs else ():
+            rows.append(f"| {c['shape']} | {c['kernels']} | {c['spread']:.2f} | `{c['chosen']}` | "
+                        f"`{c['fastest']}` | {100 * c['cost']:.1f} % |")
+    return rows
+
+
 def blackwell_table(log):
-    rows = ["| for | kernel | predicted us | TFLOP/s | TB/s | busiest | warps wait for |",
-            "|---|---|---|---|---|---|---|"]
+    rows = ["| for | kernel | predicted us | range | TFLOP/s | TB/s | busiest | warps wait for |",
+            "|---|---|---|---|---|---|---|---|"]
     for point in points_of(log):
         bandwidth = f"{point['tb_per_s']:.2f}" if "tb_per_s" in point else ""
-        kernel = point["kernel"].removeprefix("bf16:")
-        rows.append(f"| {point['shape']} | {kernel} | {point['predicted_us']:.1f} | {point['tflops']:.0f} | "
+        kernel = point["kernel"].split(":")[-1]
+        between = "{:.0f} to {:.0f}".format(*point["range_us"]) if "range_us" in point else ""
+        rate = f"{point['tflops']:.0f}" if point["tflops"] else ""
+        rows.append(f"| {point['shape']} | {kernel} | {point['predicted_us']:.1f} | {between} | {rate} | "
                     f"{bandwidth} | {point['busiest']} | {point['longest_wait']} |")
     return rows
 
@@ -207,6 +255,7 @@ def fill(page, name, rows):
 def page_of(page, logs):
     blackwell = json.loads(sorted(LOGS.glob("*-predicted-b200.json"))[-1].read_text())
     page = fill(page, "summary", summary_table(logs))
+    page = fill(page, "choices", choices_table(read_logs(families=CHOICES)))
     ladder_log = json.loads(sorted(LOGS.glob("*-predicted-public-b200.json"))[-1].read_text())
     page = fill(page, "ladder", ladder_table(ladder_log))
     return fill(fill(page, "b200", blackwell_table(blackwell)), "public", public_table(blackwell))

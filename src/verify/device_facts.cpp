@@ -65,6 +65,7 @@ json take_counts(const Device& device) {
   json report = parse_json(text, "the simulator's report");
   double most_instructions = -1;
   json facts;  // of the launch that does most
+  json names = json::array();
   for (json& kernel : report["kernels"]) {
     const double instructions = kernel["total"]["warp_instructions"].get<double>();
     if (instructions > most_instructions) {
@@ -78,9 +79,11 @@ json take_counts(const Device& device) {
       kernel.erase(large);
     kernel["bounds"].erase("largest");
     kernel["bounds"].erase("note");
+    names.push_back(kernel["kernel"]);
     add_counts(out, kernel);
   }
   if (out.empty()) return nullptr;
+  out["kernels"] = std::move(names);
   out.update(facts);
   return out;
 }

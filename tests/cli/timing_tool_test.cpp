@@ -1,10 +1,14 @@
 // bench timing: how predictions are judged, and a few of them against what an H200 took.
 #include "base/error.h"
+#include "base/json.h"
 #include "bench/timing/blackwell.h"
+#include "bench/timing/ranges.h"
 #include "bench/timing/timing.h"
 #include "tests/cli/run_tool.h"
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -37,10 +41,36 @@ TEST(TimingSummaryTest, JudgesErrorsAndOrder) {
   EXPECT_DOUBLE_EQ(summary["worst_error"].get<double>(), 180.0 / 300 - 1);
   EXPECT_DOUBLE_EQ(summary["rank_correlation"].get<double>(), 0.5);
   EXPECT_NEAR(summary["regret"].get<double>(), (0 + 0.2 + 0.01) / 3, 1e-12);
+  EXPECT_NEAR(summary["worst_regret"].get<double>(), 0.2, 1e-12);
+  ASSERT_EQ(summary["choices"].size(), 3U);
+  const json& choice = summary["choices"][1];
+  EXPECT_EQ(choice["shape"], "b");
+  EXPECT_EQ(choice["kernels"], 2);
+  EXPECT_EQ(choice["chosen"], "x");
+  EXPECT_EQ(choice["fastest"], "y");
+  EXPECT_NEAR(choice["cost"].get<double>(), 0.2, 1e-12);
 }
 
 TEST(TimingSummaryTest, WithoutPointsSaysSo) {
   EXPECT_EQ(timing_summary(json::array())["points"], 0);
+}
+
+// A time that is predicted too short by `low` was predicted / (1 + low) in truth.
+TEST(RangesTest, AreThoseOfTheRecordedErrorsOfTheFamily) {
+  const RecordedErrors& errors = recorded_errors(TimedOperator::kIndexer);
+  EXPECT_STREQ(errors.family, "indexer");
+  EXPECT_LT(errors.low, errors.high);
+  json row = {{"predicted_us", 50.0}};
+  add_range(row, TimedOperator::kIndexer);
+  EXPECT_DOUBLE_EQ(row["range_us"][0].get<double>(), 50 / (1 + errors.high));
+  EXPECT_DOUBLE_EQ(row["range_us"][1].get<double>(), 50 / (1 + errors.low));
+  EXPECT_EQ(row["range_from"], "indexer");
+  EXPECT_EQ(range_text({{"range_us", {82.04, 101.26}}}), "82.0 to 101.3");
+  EXPECT_EQ(range_text({{"range_us", {820.4, 1012.6}}}), "820 to 1013");
+  EXPECT_EQ(range_text(json::object()), "");
+  // Those that no log has: errors of all that there are.
+  EXPECT_STREQ(recorded_errors(TimedOperator::kQuantize).family, "all");
+  EXPECT_STREQ(recorded_errors(TimedOperator::kBlockScaled).family, "linear");
 }
 
 TEST(TimingPointsTest, TakesOurKernelsOfLinearLayers) {
@@ -139,9 +169,29 @@ TEST(TimingToolTest, PredictsAttentionAsWellAsThePageSays) {
   EXPECT_EQ(summary["pairs_in_order"], 1);
 }
 
-// Rows of a log that no constant was looked up for, each by itself: two CTAs that share tokens,
-// -0.5 % when this was written, and two that share a tile, -10 %, of which the model does not know
-// all that dividing k costs. They have three to four percent points more than that.
+/// The error of a kernel at a shape in the newest log of that name, which the page's tables show.
+double logged_error(const std::string& name, const json& point) {
+  std::string newest;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(TILEWRIGHT_SOURCE_DIR "/bench/results")) {
+    const std::string path = entry.path().string();
+    if (path.ends_with("-predicted-" + name + ".json")) newest = std::max(newest, path);
+  }
+  const json log = read_json(newest);
+  for (const json& logged : log["points"]) {
+    if (logged["shape"] == point["shape"] && logged["kernel"] == point["kernel"])
+      return logged["error"];
+  }
+  ADD_FAILURE() << newest << " has no " << point["kernel"] << " at " << point["shape"];
+  return 0;
+}
+
+// Rows of a log that no constant was looked up for, each by itself: two CTAs that share tokens, and
+// two that share a tile, of which the model does not know all that dividing k costs. Nothing in a
+// prediction is drawn, and these two are the same for any sample: what the newest log says of them
+// is what must come out, or less. A percent point is for changes of the model that are too small
+// for a new log. New logs may not make it worse for ever: no row's bound may pass what it was
+// when the model learned of fences, and the two together stay below 12 %.
 TEST(TimingToolTest, PredictsLinearLayers) {
   const Outcome outcome =
       run_tool("--json bench timing " TILEWRIGHT_SOURCE_DIR
@@ -152,9 +202,12 @@ TEST(TimingToolTest, PredictsLinearLayers) {
   const json result = outcome.parsed();
   EXPECT_EQ(result["summary"]["points"], 2);
   EXPECT_EQ(result["summary"]["pairs_in_order"], 1);
+  EXPECT_LT(result["summary"]["mean_absolute_error"].get<double>(), 0.12);
   for (const json& point : result["points"]) {
+    const double most = std::abs(logged_error("linear", point)) + 0.01;
     const bool is_divided = point["kernel"] == "w4a16:wide_bf16_t128_s2";
-    EXPECT_LT(std::abs(point["error"].get<double>()), is_divided ? 0.13 : 0.05) << point;
+    EXPECT_LT(most, is_divided ? 0.13 : 0.05) << "logs may not make the bound of a row larger";
+    EXPECT_LT(std::abs(point["error"].get<double>()), most) << point;
   }
 }
 
@@ -188,7 +241,8 @@ TEST(TimingPointsTest, TakesExpertsWithTheOneBeside) {
   ASSERT_EQ(points.size(), 1U);
   EXPECT_TRUE(points[0].has_single);
   EXPECT_EQ(points[0].clock_mhz, 1831);
-  // The launch of all of it is cooperative. By the tool: it sets variables of the process.
+  // One cooperative launch; that its CTAs wait for each other is a test of the model. By the tool:
+  // it sets variables of the process.
   const std::string file = testing::TempDir() + "experts_with_the_one_beside.json";
   std::ofstream(file) << log;
   const Outcome outcome = run_tool("bench timing " + file + " --rows 2 --json");
@@ -197,7 +251,7 @@ TEST(TimingPointsTest, TakesExpertsWithTheOneBeside) {
   ASSERT_FALSE(result.contains("problem")) << result;
   EXPECT_EQ(result["shape"], "16/2/512/256 mxfp4 and FP8 m2");
   EXPECT_EQ(result["launches"], 1);
-  EXPECT_GT(result["wait_us"]["grid barrier"].get<double>(), 0);
+  EXPECT_EQ(result["kernels"], json({"moe_direct_mxfp4_braided"}));
 }
 
 TEST(TimingToolTest, SaysWhichLogAndWhichRows) {
@@ -229,19 +283,41 @@ TEST(TimingToolTest, ACtaOfAPairGetsItsOwnBytes) {
   EXPECT_LT(us, 40);
 }
 
+// One point of a part: by MXFP4 weights, of which an mbarrier counts half of the bytes of shared
+// memory (see TimeTest.AnMbarrierCountsTheBytesThatACopyReads).
+TEST(TimingToolTest, PredictsPartsOfBlackwell) {
+  const Outcome outcome = run_tool(
+      "--json bench timing --b200 --parts linear --kernels "
+      "\"mxfp8 mxfp4:tensor_blocks_few\" --sample 1");
+  ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  const json points = outcome.parsed()["points"];
+  ASSERT_EQ(points.size(), 1U);
+  EXPECT_FALSE(points[0].contains("problem")) << points;
+  EXPECT_EQ(points[0]["part"], "linear");
+  EXPECT_EQ(points[0]["range_from"], "linear");
+  // x is quantised first. Half a byte a weight at 8 TB/s, less than 30 times as long.
+  EXPECT_EQ(points[0]["kernels"].size(), 2U) << points;
+  EXPECT_GT(points[0]["predicted_us"].get<double>(), 1.0);
+  EXPECT_LT(points[0]["predicted_us"].get<double>(), 30.0);
+  const Outcome none = run_tool("bench timing --b200 --parts attention --kernels t16");
+  EXPECT_EQ(none.status, 1);
+  EXPECT_THAT(none.err, HasSubstr("there is no point of kernels t16 in parts attention"));
+}
+
 TEST(BlackwellTableTest, HasRatesAndReasons) {
   const json result = {{"points",
                         {{{"shape", "decode b8"},
                           {"kernel", "t16"},
                           {"predicted_us", 20.0},
+                          {"range_us", {19.0, 24.5}},
                           {"tflops", 30.4},
                           {"tb_per_s", 5.125},
                           {"busiest", "HBM 75 %"},
                           {"longest_wait", "mbarrier 40 %"}},
                          {{"shape", "decode b9"}, {"kernel", "t99"}, {"problem", "no such"}}}}};
   const std::string text = blackwell_table(result, Style(TextColor::kNone));
-  EXPECT_THAT(text,
-              testing::ContainsRegex("decode b8 +t16 +20\\.0 +30 +5\\.1[23] +HBM 75 % +mbar"));
+  EXPECT_THAT(text, testing::ContainsRegex(
+                        "decode b8 +t16 +20\\.0 +19\\.0 to 24\\.5 +30 +5\\.1[23] +HBM 75 % +mbar"));
   EXPECT_THAT(text, HasSubstr("decode b9 t99: no such"));
 }
 

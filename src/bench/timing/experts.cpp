@@ -31,9 +31,30 @@ NumberFormat experts_format(const TimingPoint& point) {
   return *format;
 }
 
+LinearActivations activations_of(const TimingPoint& point) {
+  if (point.problem.value("activations", "") == "block_scaled")
+    return LinearActivations::kBlockScaled;
+  return point.is_for_fp8 || point.kernel == "wide8" ? LinearActivations::kFp8
+                                                     : LinearActivations::kBf16;
+}
+
 MoeWeights prepared(const Device& device, const MoeShape& shape, NumberFormat format,
                     LinearActivations activations) {
-  return MoeWeights::prepare(device, MoeExperts(shape, format, kDistinct).source(), activations);
+  const MoeExperts experts(shape, format, kDistinct);
+  MoeWeightsSource source = experts.source();
+  std::vector<float> ones;
+  if (format == NumberFormat::kFp8 && activations == LinearActivations::kBlockScaled) {
+    // Blackwell's tensor cores multiply by powers of two alone, whichever.
+    ones.assign(static_cast<std::size_t>((shape.hidden + 127) / 128 * ((shape.inter + 127) / 128)),
+                1.0F);
+    for (auto* const matrices : {&source.gate, &source.up, &source.down}) {
+      for (LinearWeightSource& matrix : *matrices) {
+        matrix.scales = contiguous_view(static_cast<const void*>(ones.data()), DType::kF32,
+                                        {matrix.scales.shape[0], matrix.scales.shape[1]});
+      }
+    }
+  }
+  return MoeWeights::prepare(device, source, activations);
 }
 
 // One call's operands, and the FP8 expert beside if the log has one.
@@ -42,8 +63,7 @@ class ExpertsCall {
   ExpertsCall(const Device& device, const Stream& stream, const TimingPoint& point)
       : shape_(shape_of(point)),
         stream_(stream.handle()),
-        weights_(prepared(device, shape_, experts_format(point),
-                          point.is_for_fp8 ? LinearActivations::kFp8 : LinearActivations::kBf16)),
+        weights_(prepared(device, shape_, experts_format(point), activations_of(point))),
         problem_(problem(point)),
         moe_(weights_, problem_),
         routing_(draw_routing(shape_, problem_.tokens, 1)),

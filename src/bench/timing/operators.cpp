@@ -1,10 +1,12 @@
 #include "bench/timing/operators.h"
 
 #include "tilewright/attention.h"
+#include "tilewright/block_scaled_linear.h"
 #include "tilewright/buffer.h"
 #include "tilewright/graph.h"
 #include "tilewright/latent_attention.h"
 #include "tilewright/linear.h"
+#include "tilewright/quantize.h"
 #include "tilewright/stream.h"
 
 #include "base/error.h"
@@ -27,16 +29,30 @@ namespace {
 
 using nlohmann::json;
 
+/// "bf16", "f16", "e4m3".
+DType type_of(const std::string& name) {
+  if (name == "e4m3") return DType::kF8_E4M3;
+  return name == "f16" ? DType::kF16 : DType::kBF16;
+}
+
 AttentionProblem attention_problem(const TimingPoint& point) {
   const json& from = point.problem;
   AttentionProblem p;
-  p.dtype = from["dtype"] == "f16" ? DType::kF16 : DType::kBF16;
+  p.dtype = type_of(from["dtype"]);
   p.batch = from["batch"], p.heads = from["heads"], p.kv_heads = from["kv_heads"];
   p.q_len = from["q_len"], p.kv_len = from["kv_len"], p.head_dim = from["head_dim"];
   p.causal = from["causal"];
   const json& strides = from["q_strides"];
   p.q_strides = {strides[0], strides[1], strides[2]};
   p.kernel = point.kernel;
+  if (const std::string keys = from.value("kv_dtype", ""); !keys.empty())
+    p.kv_dtype = type_of(keys);
+  p.page_size = from.value("page", std::int64_t{0});
+  if (p.page_size != 0) {
+    p.max_pages = (p.kv_len + p.page_size - 1) / p.page_size;
+    p.num_pages = p.batch * p.max_pages;
+    p.has_kv_lengths = true;
+  }
   return p;
 }
 
@@ -44,11 +60,25 @@ std::int64_t count_of(const AttentionProblem& p, std::int64_t rows, std::int64_t
   return p.batch * rows * heads * p.head_dim;
 }
 
+/// 0, 1, 2, ...
+Buffer counted_up(const Device& device, std::int64_t count) {
+  std::vector<std::int32_t> all(static_cast<std::size_t>(count));
+  std::iota(all.begin(), all.end(), 0);
+  return Buffer::from(device, all);
+}
+
+Buffer same_numbers(const Device& device, std::int64_t count, std::int64_t value) {
+  return Buffer::from(device, std::vector<std::int32_t>(static_cast<std::size_t>(count),
+                                                        static_cast<std::int32_t>(value)));
+}
+
 json predicted_by(const Device& device, const std::string& kernel) {
   const json counts = take_counts(device);
   require(counts.is_object() && counts.contains("predicted"), ErrorKind::kInternal,
           "bench timing: the simulator predicts no time of {}", kernel);
-  return counts["predicted"];
+  json predicted = counts["predicted"];
+  predicted["kernels"] = counts["kernels"];
+  return predicted;
 }
 
 /// In a graph, as they were timed.
@@ -65,6 +95,14 @@ json predict_in_graph(const Device& device, const Stream& stream, const TimingPo
 /// kernels would find nothing to rescale, and be too fast.
 Buffer drawn(const Device& device, std::int64_t count, DType dtype) {
   constexpr std::int64_t kDrawn = 1 << 20;
+  if (dtype == DType::kF8_E4M3) {
+    // Codes of bf16, two a number: their lower bytes are even; of their upper ones none is a NaN.
+    constexpr std::uint16_t kFinite = 0xb7b7;
+    std::vector<std::uint16_t> codes = draw_normal(kDrawn, 1, DType::kBF16);
+    std::vector<std::uint16_t> all(static_cast<std::size_t>((count + 1) / 2));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = codes[i % codes.size()] & kFinite;
+    return Buffer::from(device, all);
+  }
   const std::vector<std::uint16_t> codes = draw_normal(std::min(count, kDrawn), 1, dtype);
   std::vector<std::uint16_t> all(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = codes[i % codes.size()];
@@ -75,8 +113,15 @@ json predict_attention(const Device& device, const TimingPoint& point) {
   const Attention attention(device, attention_problem(point));
   const AttentionProblem& p = attention.plan().problem;
   const Buffer q = drawn(device, count_of(p, p.q_len, p.heads), p.dtype);
-  const Buffer k = drawn(device, count_of(p, p.kv_len, p.kv_heads), p.dtype);
-  const Buffer v = drawn(device, count_of(p, p.kv_len, p.kv_heads), p.dtype);
+  const std::int64_t keys = p.page_size != 0 ? p.max_pages * p.page_size : p.kv_len;
+  const DType kv_dtype = p.kv_dtype.value_or(p.dtype);
+  const Buffer k = drawn(device, count_of(p, keys, p.kv_heads), kv_dtype);
+  const Buffer v = drawn(device, count_of(p, keys, p.kv_heads), kv_dtype);
+  const Buffer ones = Buffer::from(device, std::vector<float>(1, 1.0F));
+  const Buffer lengths = same_numbers(device, p.batch, p.kv_len);
+  const Buffer table = counted_up(device, std::max<std::int64_t>(1, p.num_pages));
+  const bool is_e4m3 = kv_dtype == DType::kF8_E4M3;
+  const float* const scale = is_e4m3 ? ones.as<const float>() : nullptr;
   const Buffer out(device, 2 * static_cast<std::size_t>(count_of(p, p.q_len, p.heads)));
   const Buffer workspace(device, attention.plan().workspace_bytes);
   const Stream stream(device);
@@ -86,12 +131,18 @@ json predict_attention(const Device& device, const TimingPoint& point) {
                  .v = v.data(),
                  .out = out.data(),
                  .workspace = workspace.data(),
-                 .stream = stream.handle()});
+                 .stream = stream.handle(),
+                 .q_descale = p.dtype == DType::kF8_E4M3 ? scale : nullptr,
+                 .k_descale = scale,
+                 .v_descale = scale,
+                 .kv_lengths = p.has_kv_lengths ? lengths.as<const std::int32_t>() : nullptr,
+                 .block_table = p.page_size != 0 ? table.as<const std::int32_t>() : nullptr});
   stream.synchronize();
   return predicted_by(device, point.kernel);
 }
 
 /// "w4a16" of "w4a16:band": weights of NVFP4, FP8 or bf16 ("w16a16"), activations of bf16 or FP8.
+/// "nvfp4", "mxfp8", "mxfp8 mxfp4": both with scales of blocks.
 struct LinearKind {
   NumberFormat format = NumberFormat::kNvfp4;
   LinearActivations activations = LinearActivations::kBf16;
@@ -100,45 +151,65 @@ struct LinearKind {
 LinearKind linear_kind(const std::string& name) {
   if (name == "bf16" || name.starts_with("w16"))
     return {NumberFormat::kBf16, LinearActivations::kBf16};
+  if (name == "nvfp4") return {NumberFormat::kNvfp4, LinearActivations::kBlockScaled};
+  if (name == "mxfp8") return {NumberFormat::kFp8, LinearActivations::kBlockScaled};
+  if (name == "mxfp8 mxfp4") return {NumberFormat::kMxfp4, LinearActivations::kBlockScaled};
   return {name.starts_with("w4") ? NumberFormat::kNvfp4 : NumberFormat::kFp8,
           name.ends_with("a16") ? LinearActivations::kBf16 : LinearActivations::kFp8};
 }
 
 /// Codes of zero, but scales that differ: where one block's is the next one's, nothing is rescaled.
-LinearWeight sample_weight(const Device& device, const LinearKind& kind, std::int64_t n,
-                           std::int64_t k) {
-  LinearWeightSource source;
-  source.format = kind.format;
-  const bool is_fp4 = kind.format == NumberFormat::kNvfp4;
-  const bool is_bf16 = kind.format == NumberFormat::kBf16;
-  const std::vector<std::byte> values(static_cast<std::size_t>(is_fp4    ? n * k / 2
-                                                               : is_bf16 ? 2 * n * k
-                                                                         : n * k));
-  std::vector<float> block_scales(static_cast<std::size_t>((n + 127) / 128 * ((k + 127) / 128)));
-  for (std::size_t i = 0; i < block_scales.size(); ++i) {
-    block_scales[i] = 1.0F + static_cast<float>(i % 61) / 64;
+class SampleWeight {
+ public:
+  SampleWeight(const LinearKind& kind, std::int64_t n, std::int64_t k) {
+    const bool is_bf16 = kind.format == NumberFormat::kBf16;
+    const bool is_fp8 = kind.format == NumberFormat::kFp8;
+    values_.resize(static_cast<std::size_t>(is_bf16 ? 2 * n * k : is_fp8 ? n * k : n * k / 2));
+    source_.format = kind.format;
+    if (is_bf16) {
+      source_.values = contiguous_view(values_.data(), DType::kBF16, {n, k});
+    } else if (is_fp8) {
+      source_.values = contiguous_view(values_.data(), DType::kF8_E4M3, {n, k});
+      add_block_scales(kind.activations == LinearActivations::kBlockScaled, n, k);
+    } else {
+      const bool is_nvfp4 = kind.format == NumberFormat::kNvfp4;
+      const std::int64_t groups = k / (is_nvfp4 ? 16 : 32);
+      group_scales_.resize(static_cast<std::size_t>(n * groups));
+      source_.values = contiguous_view(values_.data(), DType::kU8, {n, k / 2});
+      source_.scales = contiguous_view(group_scales_.data(), DType::kU8, {n, groups});
+      if (is_nvfp4) source_.global_scale = 1.0F;
+    }
   }
-  const std::vector<std::byte> group_scales(static_cast<std::size_t>(n * k / 16));
-  if (is_fp4) {
-    source.values = contiguous_view(values.data(), DType::kU8, {n, k / 2});
-    source.scales = contiguous_view(group_scales.data(), DType::kU8, {n, k / 16});
-    source.global_scale = 1.0F;
-  } else if (is_bf16) {
-    source.values = contiguous_view(values.data(), DType::kBF16, {n, k});
-  } else {
-    source.values = contiguous_view(values.data(), DType::kF8_E4M3, {n, k});
-    source.scales =
-        contiguous_view(block_scales.data(), DType::kF32, {(n + 127) / 128, (k + 127) / 128});
+  SampleWeight(const SampleWeight&) = delete;
+  SampleWeight& operator=(const SampleWeight&) = delete;
+
+  /// Views of this object's memory.
+  const LinearWeightSource& source() const { return source_; }
+
+ private:
+  /// The tensor cores multiply by powers of two alone.
+  void add_block_scales(bool has_powers_of_two, std::int64_t n, std::int64_t k) {
+    const std::int64_t rows = (n + 127) / 128, columns = (k + 127) / 128;
+    block_scales_.resize(static_cast<std::size_t>(rows * columns));
+    for (std::size_t i = 0; i < block_scales_.size(); ++i) {
+      block_scales_[i] = has_powers_of_two ? static_cast<float>(1 << i % 4)
+                                           : 1.0F + static_cast<float>(i % 61) / 64;
+    }
+    source_.scales = contiguous_view(block_scales_.data(), DType::kF32, {rows, columns});
   }
-  return LinearWeight::prepare(device, source, kind.activations);
-}
+
+  std::vector<std::byte> values_, group_scales_;
+  std::vector<float> block_scales_;
+  LinearWeightSource source_;
+};
 
 json predict_linear(const Device& device, const TimingPoint& point) {
   const std::size_t colon = point.kernel.find(':');
   const json& from = point.problem;
   const std::int64_t m = from["m"], n = from["n"], k = from["k"];
+  const LinearKind kind = linear_kind(point.kernel.substr(0, colon));
   const LinearWeight weight =
-      sample_weight(device, linear_kind(point.kernel.substr(0, colon)), n, k);
+      LinearWeight::prepare(device, SampleWeight(kind, n, k).source(), kind.activations);
   LinearProblem problem;
   problem.m = m;
   problem.kernel = point.kernel.substr(colon + 1);
@@ -152,6 +223,53 @@ json predict_linear(const Device& device, const TimingPoint& point) {
                 .out = out.data(),
                 .workspace = workspace.data(),
                 .stream = stream.handle()});
+  });
+}
+
+json predict_block_scaled(const Device& device, const TimingPoint& point) {
+  const json& from = point.problem;
+  const std::string out = from["out"];
+  const bool has_swiglu = from["swiglu"];
+  const std::int64_t n = from["n"].get<std::int64_t>() / (has_swiglu ? 2 : 1);
+  const SampleWeight sample(linear_kind(from["kind"]), n, from["k"]);
+  LinearWeightSource source = sample.source();
+  if (has_swiglu) source.up_values = source.values, source.up_scales = source.scales;
+  const BlockScaledWeight weight = BlockScaledWeight::prepare(device, source);
+  BlockScaledProblem problem;
+  problem.m = from["m"];
+  problem.out_dtype = out == "nvfp4" ? DType::kF4 : out == "mxfp8" ? DType::kF8_E4M3 : DType::kBF16;
+  problem.kernel = point.kernel;
+  const BlockScaledLinear linear(weight, problem);
+  const BlockScaledPlan& plan = linear.plan();
+  const Buffer x(device, plan.x_bytes), x_scales(device, plan.x_scales_bytes);
+  const Buffer result(device, plan.out_bytes), result_scales(device, plan.out_scales_bytes);
+  const Stream stream(device);
+  return predict_in_graph(device, stream, point, [&] {
+    linear.run({.x = x.data(),
+                .x_scales = x_scales.data(),
+                .out = result.data(),
+                .out_scales = result_scales.data(),
+                .stream = stream.handle()});
+  });
+}
+
+json predict_quantize(const Device& device, const TimingPoint& point) {
+  QuantizeProblem problem;
+  problem.format = point.problem["format"];
+  problem.rows = point.problem["rows"], problem.cols = point.problem["cols"];
+  const Quantize quantize(device, problem);
+  const QuantizePlan& plan = quantize.plan();
+  const Buffer in = drawn(device, problem.rows * problem.cols, problem.dtype);
+  const Buffer codes(device, plan.code_bytes), scales(device, plan.scale_bytes);
+  const Buffer tensor_scale(device, sizeof(float)), workspace(device, plan.workspace_bytes);
+  const Stream stream(device);
+  return predict_in_graph(device, stream, point, [&] {
+    quantize.run({.in = in.data(),
+                  .codes = codes.data(),
+                  .scales = scales.data(),
+                  .tensor_scale = tensor_scale.as<float>(),
+                  .workspace = workspace.data(),
+                  .stream = stream.handle()});
   });
 }
 
@@ -212,12 +330,8 @@ json predict_latent(const Device& device, const TimingPoint& point) {
   const auto rows = static_cast<std::size_t>(problem.batch * problem.q_len * problem.heads);
   const Buffer q(device, rows * kRowBytes), out(device, rows * kRowBytes);
   const Buffer cache(device, static_cast<std::size_t>(batch * keys * kRowBytes));
-  std::vector<std::int32_t> pages(static_cast<std::size_t>(batch * of_sequence));
-  std::iota(pages.begin(), pages.end(), 0);
-  const Buffer table = Buffer::from(device, pages);
-  const Buffer lengths = Buffer::from(
-      device,
-      std::vector<std::int32_t>(static_cast<std::size_t>(batch), static_cast<std::int32_t>(keys)));
+  const Buffer table = counted_up(device, batch * of_sequence);
+  const Buffer lengths = same_numbers(device, batch, keys);
   const Buffer workspace(device, attention.plan().workspace_bytes);
   const Stream stream(device);
   constexpr std::size_t kTail = 512 * 2;
@@ -289,6 +403,10 @@ json predict_point(const Device& device, const TimingPoint& point) {
       return predict_indexer(device, point);
     case TimedOperator::kExperts:
       return predict_experts(device, point);
+    case TimedOperator::kBlockScaled:
+      return predict_block_scaled(device, point);
+    case TimedOperator::kQuantize:
+      return predict_quantize(device, point);
   }
   fail(ErrorKind::kInternal, "bench timing: {} is of no known operator", point.kernel);
 }

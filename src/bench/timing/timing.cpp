@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "bench/timing/operators.h"
+#include "bench/timing/ranges.h"
 #include "verify/device_facts.h"
 
 #include <algorithm>
@@ -36,6 +37,7 @@ bool is_chosen(const std::vector<T>& list, const T& value) {
 
 struct Pair {
   double predicted = 0, measured = 0;
+  std::string kernel;
 };
 
 /// Ranks from 0; equal values have the mean of theirs.
@@ -83,10 +85,15 @@ struct OrderedPairs {
   }
 };
 
-/// How much longer the kernel takes that is predicted to be the fastest than the one that is.
-double regret(const std::vector<Pair>& pairs) {
+/// What the choice of the kernel that is predicted to be the fastest costs at a shape.
+json choice_at(const std::string& shape, const std::vector<Pair>& pairs) {
   const Pair chosen = *std::ranges::min_element(pairs, {}, &Pair::predicted);
-  return chosen.measured / std::ranges::min(pairs, {}, &Pair::measured).measured - 1;
+  const Pair fastest = *std::ranges::min_element(pairs, {}, &Pair::measured);
+  return {{"shape", shape},
+          {"kernels", pairs.size()},
+          {"chosen", chosen.kernel},
+          {"fastest", fastest.kernel},
+          {"cost", chosen.measured / fastest.measured - 1}};
 }
 
 double mean(const std::vector<double>& values) {
@@ -248,8 +255,9 @@ json run_timing(const std::vector<TimingPoint>& points, const TimingChoice& choi
         row["problem"] = predicted["problem"];
       } else {
         compare(point, predicted, row);
+        add_range(row, point.timed);
         for (const char* const key :
-             {"ctas", "ctas_traced", "launches", "launch_us", "busy_us", "wait_us"}) {
+             {"ctas", "ctas_traced", "launches", "launch_us", "busy_us", "wait_us", "kernels"}) {
           row[key] = predicted[key];
         }
       }
@@ -262,6 +270,7 @@ json run_timing(const std::vector<TimingPoint>& points, const TimingChoice& choi
   progress.finish();
   return {{"device", "h200"},
           {"clock_mhz", kClockMhz},
+          {"sample", choice.sample},
           {"points", out},
           {"summary", timing_summary(out)}};
 }
@@ -272,7 +281,7 @@ json timing_summary(const json& points) {
   double bias = 0, worst = 0;
   for (const json& point : points) {
     if (!point.contains("predicted_us")) continue;
-    const Pair pair{point["predicted_us"], point["measured_us"]};
+    const Pair pair{point["predicted_us"], point["measured_us"], point["kernel"]};
     const double error = pair.predicted / pair.measured - 1;
     errors.push_back(std::abs(error));
     if (point.contains("clocks_error")) {
@@ -284,11 +293,13 @@ json timing_summary(const json& points) {
   }
   if (errors.empty()) return {{"points", 0}};
   std::vector<double> correlations, regrets;
+  json choices = json::array();
   OrderedPairs order;
   for (const auto& [shape, pairs] : shapes) {
     if (pairs.size() < 2) continue;
     if (pairs.size() > 2) correlations.push_back(rank_correlation(pairs));
-    regrets.push_back(regret(pairs));
+    choices.push_back(choice_at(shape, pairs));
+    regrets.push_back(choices.back()["cost"]);
     order.add(pairs);
   }
   json summary = {{"points", errors.size()},
@@ -299,13 +310,26 @@ json timing_summary(const json& points) {
                   {"rank_correlation", mean(correlations)},
                   {"pairs", order.all},
                   {"pairs_in_order", order.right},
-                  {"regret", mean(regrets)}};
+                  {"regret", mean(regrets)},
+                  {"worst_regret", regrets.empty() ? 0 : std::ranges::max(regrets)},
+                  {"choices", choices}};
   if (!clocks_errors.empty()) summary["mean_absolute_error_of_clocks"] = mean(clocks_errors);
   return summary;
 }
 
+/// Of each shape that has several kernels.
+std::string choices_table(const json& choices, const Style& style) {
+  if (choices.empty()) return "";
+  Table table({"shape", "kernels", "predicted fastest", "measured fastest", "costs"});
+  for (const json& choice : choices) {
+    table.add({choice["shape"], fmt::format("{}", choice["kernels"].get<int>()), choice["chosen"],
+               choice["fastest"], percent(choice["cost"].get<double>())});
+  }
+  return "\n" + table.text(style);
+}
+
 std::string timing_table(const json& result, const Style& style) {
-  Table table({"shape", "kernel", "predicted us", "measured us", "error", "of clocks"});
+  Table table({"shape", "kernel", "predicted us", "range", "measured us", "error", "of clocks"});
   std::string problems;
   for (const json& point : result["points"]) {
     if (point.contains("problem")) {
@@ -315,7 +339,7 @@ std::string timing_table(const json& result, const Style& style) {
       continue;
     }
     table.add({point["shape"], point["kernel"],
-               fmt::format("{:.1f}", point["predicted_us"].get<double>()),
+               fmt::format("{:.1f}", point["predicted_us"].get<double>()), range_text(point),
                fmt::format("{:.1f}", point["measured_us"].get<double>()),
                percent(point["error"].get<double>()),
                point.contains("clocks_error") ? percent(point["clocks_error"].get<double>()) : ""});
@@ -323,12 +347,12 @@ std::string timing_table(const json& result, const Style& style) {
   const json& summary = result["summary"];
   std::string out = table.text(style) + problems;
   if (summary["points"] == 0) return out + "no point has a prediction\n";
-  return out +
+  return out + choices_table(summary["choices"], style) +
          fmt::format(
              "\n{} points: mean error {:.1f} %{}, median {:.1f} %, worst {}, bias {}\n"
              "kernels at a shape: rank correlation {:.3f}; of {} pairs more than 3 % apart {} "
              "in the right order;\nthe one predicted to be fastest takes {:.1f} % longer than "
-             "the fastest\n",
+             "the fastest, at most {:.1f} %\n",
              summary["points"].get<int>(), 100 * summary["mean_absolute_error"].get<double>(),
              summary.contains("mean_absolute_error_of_clocks")
                  ? fmt::format(" ({:.1f} % of clocks)",
@@ -337,7 +361,8 @@ std::string timing_table(const json& result, const Style& style) {
              100 * summary["median_absolute_error"].get<double>(),
              percent(summary["worst_error"].get<double>()), percent(summary["bias"].get<double>()),
              summary["rank_correlation"].get<double>(), summary["pairs"].get<int>(),
-             summary["pairs_in_order"].get<int>(), 100 * summary["regret"].get<double>());
+             summary["pairs_in_order"].get<int>(), 100 * summary["regret"].get<double>(),
+             100 * summary["worst_regret"].get<double>());
 }
 
 }  // namespace tilewright::cli

@@ -28,7 +28,9 @@ enum class TimedOperator : std::uint8_t {
   kSparse,
   kLatent,
   kIndexer,
-  kExperts
+  kExperts,
+  kBlockScaled,
+  kQuantize
 };
 
 /// A row of a log that was measured on an H200.

@@ -4,10 +4,13 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "bench/timing/blackwell.h"
+#include "bench/timing/blackwell_points.h"
 #include "cli/tool/command.h"
 
 #include <memory>
 #include <nlohmann/json.hpp>
+
+#include <fmt/ranges.h>
 
 namespace tilewright::cli {
 
@@ -16,6 +19,7 @@ namespace {
 struct BenchTimingArgs {
   std::string log;
   bool is_b200 = false;
+  std::vector<std::string> parts;
   TimingChoice choice;
 };
 
@@ -23,7 +27,8 @@ void run_bench_timing(const BenchTimingArgs& args, const Context& context) {
   require(args.is_b200 != !args.log.empty(), ErrorKind::kInvalidArgument,
           "bench timing: a log of an H200 or --b200 is expected, one of the two");
   if (args.is_b200) {
-    const nlohmann::json result = predict_blackwell(args.choice.sample, args.choice.kernels);
+    const nlohmann::json result =
+        predict_blackwell(args.choice.sample, args.choice.kernels, args.parts);
     return context.json ? print_json(result) : print(blackwell_table(result, context.style()));
   }
   const std::vector<TimingPoint> points = timing_points(read_json(args.log), args.choice);
@@ -43,11 +48,18 @@ void add_bench_timing(CLI::App& bench, Context& context) {
   command->add_option("log", args->log, "a log of an H200, of bench/results")
       ->check(quiet(CLI::ExistingFile))
       ->type_name("FILE");
-  command->add_flag("--b200", args->is_b200,
-                    "instead: what is predicted of our kernels on a B200; there is no log of one");
+  CLI::Option* const b200 = command->add_flag(
+      "--b200", args->is_b200,
+      "instead: what is predicted of our kernels on a B200; there is no log of one");
   command->add_option("--kernels", choice.kernels, "only these")
       ->delimiter(',')
       ->option_text("NAME ...");
+  command
+      ->add_option("--parts", args->parts,
+                   "of --b200 only these: " + fmt::format("{}", fmt::join(blackwell_parts(), ", ")))
+      ->delimiter(',')
+      ->option_text("PART ...")
+      ->needs(b200);
   command->add_option("--lengths", choice.lengths, "only these")
       ->delimiter(',')
       ->option_text("N ...");
