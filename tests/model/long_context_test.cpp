@@ -1,5 +1,5 @@
-// Long contexts at a narrow width: steps of eight tokens at positions 65532 and 131064 against the
-// float64 model, and at the end of a million tokens.
+// Long contexts: steps of eight tokens at positions 65532 and 131064 against the float64 model, and
+// at the end of a million tokens; at a narrow width, and on a GPU at that of V4-Flash.
 //
 // What lies before the step is placed, not computed: rows of windows and entries, keys of the
 // indexer and states of compressors are drawn, and the same for both sides. So this covers
@@ -9,6 +9,7 @@
 #include "formats/index_page.h"
 #include "formats/kv_layout.h"
 #include "formats/minifloat.h"
+#include "model/checkpoint/synthetic.h"
 #include "model/float64/attention64.h"
 #include "model/float64/layer64.h"
 #include "model/kernel_runner/step.h"
@@ -19,6 +20,8 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -29,8 +32,11 @@ namespace tilewright::model {
 namespace {
 
 class LongContextTest : public HopperTest<LongContextTest, false> {};
-INSTANTIATE_TEST_SUITE_P(SimTest, LongContextTest, ::testing::Values("sim:h200"),
-                         [](const auto&) { return "h200"; });
+TILEWRIGHT_ON_EVERY_HOPPER(LongContextTest);
+
+class LongContextGpuTest : public HopperTest<LongContextGpuTest, false> {};
+INSTANTIATE_TEST_SUITE_P(GpuTest, LongContextGpuTest, ::testing::Values("cuda"),
+                         [](const auto&) { return "cuda"; });
 
 constexpr std::int64_t kNewTokens = 8, kDims = 512;
 constexpr std::int64_t kLongContext = 131072;
@@ -272,43 +278,53 @@ StageValues exact_stages(const Config& config, const RunnerOptions& options, con
   return values;
 }
 
-// Each layer by the input that the kernels had. Tolerances of rms are three times what was
-// measured: 0.0033 of q (a position that is off by one changes it by 0.08, angles without YaRN by
-// 0.3), 0.0015 of lse, 0.017 of scores, 0.004 of attention; two of 64 entries were others, by
-// scores that are as good as equal. Entries that the step completes have the same bits.
-TEST_P(LongContextTest, StepsAt64kAnd128kAreThoseOfTheFloat64Model) {
-  constexpr std::int64_t kTopk = 64;
-  const RandomCheckpoint checkpoint({.index_topk = kTopk, .hash_layers = 0, .ratios = {4, 128}});
-  const auto weights = std::make_shared<Weights>(checkpoint.folder());
-  const Weights64 exact = to_doubles(*weights);
-  const Config& config = weights->config();
+struct LongModel {
+  std::shared_ptr<const Weights> weights;
+  std::int64_t most_others;  // of the entries that a token chooses
+  bool has_same_entries;     // that the step completes, to the bit
+};
+
+// Each layer by the input that the kernels had, at two positions.
+void expect_float64(const Device& device, const LongModel& model) {
+  const Config& config = model.weights->config();
   const RunnerOptions options = long_options(kLongContext, KvFormat::kBf16);
-  LongStep kernels(*device_, weights, options);
+  LongStep kernels(device, model.weights, options);
+  std::vector<Layer64> exact;
+  for (const LayerWeights& layer : model.weights->layers)
+    exact.push_back(to_doubles(layer, /*has_experts=*/false));
   for (const std::int64_t start : {std::int64_t{65532}, kLongContext - kNewTokens}) {
     std::vector<LayerMemory64> twins;
     for (std::int64_t i = 0; i < config.num_layers(); ++i)
-      twins.push_back(place_layer(kernels, exact.layers[static_cast<std::size_t>(i)], i, start));
+      twins.push_back(place_layer(kernels, exact[static_cast<std::size_t>(i)], i, start));
     StageValues got = kernels.run(start);
     for (std::int64_t i = 0; i < config.num_layers(); ++i) {
       SCOPED_TRACE(fmt::format("layer {} at {}", i, start));
       const auto idx = static_cast<std::size_t>(i);
-      const Layer64& layer = exact.layers[idx];
+      const Layer64& layer = exact[idx];
       StageValues want =
           exact_stages(config, options, layer, i, start, got[key(i, "attn_in")], twins[idx]);
       const auto rms = [&](const char* name) {
-        return relative_rms(got[key(i, name)], want[key(i, name)]);
+        const double off = relative_rms(got[key(i, name)], want[key(i, name)]);
+        if (std::getenv("TILEWRIGHT_SHOW_STAGES") != nullptr)
+          std::printf("%ld, layer %ld, %-10s rms %.3g\n", start, i, name, off);
+        return off;
       };
       if (config.kind(i) == LayerKind::kCsa) {
         const Doubles& chosen = got[key(i, "idx_selected")];
-        EXPECT_GE(fewest_in_common(chosen, want[key(i, "idx_selected")], kTopk), kTopk - 6);
+        EXPECT_GE(fewest_in_common(chosen, want[key(i, "idx_selected")], config.index_topk),
+                  config.index_topk - model.most_others);
         EXPECT_LT(rms("idx_scores"), 0.05);
         want[key(i, "attn_o")] =
             attended_by_choice(config, layer, twins[idx], want[key(i, "q")], chosen, start);
       } else {
         EXPECT_LT(rms("attn_out"), 0.013);
       }
-      EXPECT_EQ(got[key(i, "comp")], want[key(i, "comp")]);
       EXPECT_FALSE(got[key(i, "comp")].empty());
+      if (model.has_same_entries) {
+        EXPECT_EQ(got[key(i, "comp")], want[key(i, "comp")]);
+      } else {
+        EXPECT_LT(rms("comp"), 0x1p-8 / std::sqrt(3.0));
+      }
       EXPECT_LT(rms("q"), 0.01);
       EXPECT_LT(rms("lse"), 0.005);
       EXPECT_LT(rms("attn_o"), 0.012);
@@ -317,13 +333,40 @@ TEST_P(LongContextTest, StepsAt64kAnd128kAreThoseOfTheFloat64Model) {
   }
 }
 
+// Tolerances of rms are three times what was measured: 0.0033 of q (a position that is off by one
+// changes it by 0.08, angles without YaRN by 0.3), 0.0015 of lse, 0.017 of scores, 0.004 of
+// attention; two of 64 entries were others, by scores that are as good as equal. Entries that the
+// step completes have the same bits.
+TEST_P(LongContextTest, StepsAt64kAnd128kAreThoseOfTheFloat64Model) {
+  const RandomCheckpoint checkpoint({.index_topk = 64, .hash_layers = 0, .ratios = {4, 128}});
+  expect_float64(*device_, {.weights = std::make_shared<Weights>(checkpoint.folder()),
+                            .most_others = 6,
+                            .has_same_entries = true});
+}
+
+// CSA and HCA as V4-Flash has them, but for the experts, which do not know of positions.
+std::shared_ptr<const Weights> wide_layers() {
+  Config config = synthetic_config("flash");
+  config.layers = {LayerKind::kCsa, LayerKind::kHca};
+  config.hash_layers = config.draft_layers = 0;
+  config.experts = 8;
+  config.vocab = 256;
+  return synthetic_weights({.config = config});
+}
+
+// Of 32,768 scores 512 are chosen, where 30 others lie within 0.017 of their deviation, three times
+// as many are allowed. Sums of 4096 may round an entry another way, half a unit in the last place.
+TEST_P(LongContextGpuTest, StepsAt64kAnd128kAtFullWidth) {
+  expect_float64(*device_,
+                 {.weights = wide_layers(), .most_others = 90, .has_same_entries = false});
+}
+
 // Caches for 2^20 tokens, zeros in them: the last eight tokens choose among entries that are all
 // alike, of which the lowest come first, and those that the step completes.
-TEST_P(LongContextTest, AStepAtTheEndOfAMillionTokens) {
+void expect_end_of_a_million(const Device& device, std::shared_ptr<const Weights> weights) {
   constexpr std::int64_t kTokens = 1 << 20, kEntries = kTokens / 4;
-  const RandomCheckpoint checkpoint({.hash_layers = 0, .ratios = {4, 128}});
-  const auto weights = std::make_shared<Weights>(checkpoint.folder());
-  LongStep kernels(*device_, weights, long_options(kTokens, KvFormat::kFp8));
+  const Config& config = weights->config();
+  LongStep kernels(device, weights, long_options(kTokens, KvFormat::kFp8));
   for (LayerMemory& layer : kernels.memory.layers) {
     const auto clear = [](ByteArray& array) {
       const std::vector<std::uint8_t> zeros(static_cast<std::size_t>(array.count()), 0);
@@ -336,11 +379,22 @@ TEST_P(LongContextTest, AStepAtTheEndOfAMillionTokens) {
   }
   StageValues got = kernels.run(kTokens - kNewTokens);
   for (const double entry : got[key(0, "idx_selected")])
-    EXPECT_TRUE((entry >= 0 && entry < 4) || entry >= kEntries - 2) << entry;
-  EXPECT_EQ(got[key(0, "idx_selected")].size(), static_cast<std::size_t>(4 * kNewTokens));
+    EXPECT_TRUE((entry >= 0 && entry < static_cast<double>(config.index_topk)) ||
+                entry >= kEntries - 2)
+        << entry;
+  EXPECT_EQ(std::ssize(got[key(0, "idx_selected")]), config.index_topk * kNewTokens);
   EXPECT_EQ(got[key(1, "comp_scale")].size(), 7u);  // one entry of 128 is completed
   for (const double x : got[key(-1, "final_norm")]) EXPECT_TRUE(std::isfinite(x));
-  EXPECT_EQ(got[key(-1, "final_norm")].size(), static_cast<std::size_t>(kNewTokens * 128));
+  EXPECT_EQ(std::ssize(got[key(-1, "final_norm")]), kNewTokens * config.hidden);
+}
+
+TEST_P(LongContextTest, AStepAtTheEndOfAMillionTokens) {
+  const RandomCheckpoint checkpoint({.hash_layers = 0, .ratios = {4, 128}});
+  expect_end_of_a_million(*device_, std::make_shared<Weights>(checkpoint.folder()));
+}
+
+TEST_P(LongContextGpuTest, AStepAtTheEndOfAMillionTokensAtFullWidth) {
+  expect_end_of_a_million(*device_, wide_layers());
 }
 
 }  // namespace

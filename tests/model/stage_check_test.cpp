@@ -11,6 +11,7 @@
 #include "reference/rotation/rope.h"
 #include "reference/sparse_attention/indexer.h"
 #include "tests/model/random_checkpoint.h"
+#include "tests/model/stage_verdicts.h"
 #include "tests/model/tiny.h"
 #include "tests/ops/operator_test.h"
 
@@ -101,32 +102,6 @@ std::vector<StageVerdict> check(const Recording& recording, std::shared_ptr<cons
   StageCheck stages(std::move(weights), options, some_text(sizes.tokens, sizes.vocab));
   for (const Recorded& recorded : recording.stages) stages.receive(recorded.stage());
   return stages.verdicts();
-}
-
-// "" if all are within their bounds.
-std::string first_beyond(const std::vector<StageVerdict>& verdicts) {
-  const auto found = std::ranges::find_if(verdicts, [](const auto& v) { return !v.is_met(); });
-  return found == verdicts.end() ? "" : found->name;
-}
-
-void expect_all_met(const std::vector<StageVerdict>& verdicts) {
-  for (const StageVerdict& v : verdicts) {
-    EXPECT_TRUE(v.is_met()) << v.name << ": " << v.beyond_rows << " of " << v.rows << " rows; "
-                            << v.first;
-    EXPECT_GT(v.rows, 0) << v.name;
-    if (std::getenv("TILEWRIGHT_SHOW_STAGES") != nullptr)
-      std::printf("%-28s worst %.3g of its bound, max %.3g, %ld open, %ld different of %ld\n",
-                  v.name.c_str(), v.worst, v.max_difference, v.undecided, v.different, v.elems);
-    if (!v.is_code) continue;
-    // All that differ are among those that the bound leaves open. Rows of the window are one
-    // rounding to bf16 from their codes and leave few; entries are three, and a transform of 128
-    // adds up the worst of all of them.
-    EXPECT_LE(v.different, v.undecided) << v.name;
-    if (v.name.ends_with("kv_fp8")) {
-      EXPECT_LE(static_cast<double>(v.undecided), 0.05 * static_cast<double>(v.elems)) << v.name;
-    }
-    EXPECT_LE(static_cast<double>(v.different), 0.01 * static_cast<double>(v.elems)) << v.name;
-  }
 }
 
 class StageCheckTest : public ChipTest<StageCheckTest, false> {

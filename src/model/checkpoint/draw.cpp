@@ -131,8 +131,11 @@ Vector draw_vector(TensorRole role, std::string_view name, std::int64_t count, N
   if (name.ends_with("_fn")) width = 2 / std::sqrt(static_cast<double>(count));
   Vector values;
   values.reserve(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i)
-    values.push_back(static_cast<float>(middle + width * (2 * random.uniform() - 1)));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double value = middle + width * (2 * random.uniform() - 1);
+    const bool is_bf16 = role == TensorRole::kNorm;
+    values.push_back(static_cast<float>(is_bf16 ? decode(kBf16, encode(kBf16, value)) : value));
+  }
   return values;
 }
 

@@ -44,7 +44,8 @@ DrawnMatrix draw_matrix(std::string_view format, std::int64_t rows, std::int64_t
 /// keep the size of what they multiply.
 double drawn_deviation(TensorRole role, std::int64_t cols);
 
-/// Norms about 1; hyper-connections whose streams keep their size; sinks, biases and ape small.
+/// Norms about 1, as bf16 holds them; hyper-connections whose streams keep their size; sinks,
+/// biases and ape small.
 Vector draw_vector(TensorRole role, std::string_view name, std::int64_t count, NamedRandom random);
 
 /// Rows of different numbers below `limit`.

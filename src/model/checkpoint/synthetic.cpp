@@ -4,6 +4,7 @@
 #include "model/checkpoint/draw.h"
 #include "model/checkpoint/released.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <tuple>
@@ -31,7 +32,10 @@ class SyntheticReader final : public TensorReader {
   Matrix matrix(TensorPlace place, const std::string& name, Dim rows, Dim cols) override {
     const MatrixRange range = range_of(place, rows.size, cols.size);
     if (range.rows.count == 0) return {};
-    const std::string part = last_part(name);
+    std::string part = last_part(name);
+    if (const std::int64_t which =
+            std::max<std::int64_t>(place.expert, 0) % request_.different_experts)
+      part += fmt::format(".{}", which);
     const Key key = {place.role, part, range.rows.count, range.cols.count};
     const auto found = drawn_.find(key);
     Matrix matrix = found != drawn_.end() ? found->second

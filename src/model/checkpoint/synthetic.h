@@ -16,12 +16,14 @@ struct SyntheticRequest {
   NumberFormat experts = NumberFormat::kMxfp4;  ///< or kNvfp4
   bool has_drafts = false;
   std::uint64_t seed = 1;
+  std::int64_t different_experts = 1;  ///< of a layer; the others are the same as these in turn
 };
 
 /// Weights in the formats of a released checkpoint (draw.h), a rank's share of them. Matrices of
 /// one role and shape are the same memory in all layers and experts, so that the host holds one of
-/// each: 2.4 GB for V4-Flash. Experts of a layer are reordered once and then copied on the device;
-/// products and bytes of a step are those of any weights, and routing is near uniform.
+/// each, or `different_experts`: 2.4 GB for V4-Flash. Experts that are the same are reordered once
+/// and then copied on the device; products and bytes of a step are those of any weights, and
+/// routing is near uniform.
 /// Errors   as check_share
 std::shared_ptr<const Weights> synthetic_weights(const SyntheticRequest& request);
 

@@ -8,8 +8,10 @@
 #include "reference/round.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace tilewright::model {
 
@@ -28,18 +30,39 @@ void append(Bounded& to, const Bounded& from) {
   to.error.insert(to.error.end(), from.error.begin(), from.error.end());
 }
 
+namespace {
+
+// sum_c a[c] |b[c]|, as reference::dot() adds.
+double dot_with_sizes(const double* a, const double* b, std::int64_t n) {
+  constexpr std::int64_t kSums = 8;
+  std::array<double, kSums> sums = {};
+  std::int64_t c = 0;
+  for (; c + kSums <= n; c += kSums)
+    for (std::size_t s = 0; s < kSums; ++s)
+      sums[s] +=
+          a[c + static_cast<std::int64_t>(s)] * std::abs(b[c + static_cast<std::int64_t>(s)]);
+  for (; c < n; ++c) sums[0] += a[c] * std::abs(b[c]);
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+}  // namespace
+
 Bounded linear(const Bounded& x, std::span<const double> w, std::int64_t rows) {
   if (rows == 0) return {};
   const auto k = static_cast<std::int64_t>(x.value.size()) / rows;
   const auto n = static_cast<std::int64_t>(w.size()) / k;
   const double growth = reference::tensor_core_error(k) + 32 * kUnit;
   // One sum for both parts of the error: of |w| with e + growth (|x| + e).
-  Doubles of_input, weights;
+  Doubles of_input;
   for (std::size_t i = 0; i < x.value.size(); ++i)
     of_input.push_back(x.error[i] + growth * (std::abs(x.value[i]) + x.error[i]));
-  for (const double value : w) weights.push_back(std::abs(value));
-  return {reference::linear({rows, n, k}, x.value, w),
-          reference::linear({rows, n, k}, of_input, weights)};
+  Bounded out = {reference::linear({rows, n, k}, x.value, w),
+                 Doubles(static_cast<std::size_t>(rows * n))};
+  for (std::int64_t j = 0; j < n; ++j)
+    for (std::int64_t i = 0; i < rows; ++i)
+      out.error[static_cast<std::size_t>(i * n + j)] =
+          dot_with_sizes(of_input.data() + i * k, w.data() + j * k, k);
+  return out;
 }
 
 Bounded rms_norm(const reference::RmsNormParams& p, const Bounded& x,

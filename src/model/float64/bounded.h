@@ -38,17 +38,21 @@ Bounded exactly(std::span<const double> values);
 Bounded part(const Bounded& x, std::int64_t first, std::int64_t count);
 void append(Bounded& to, const Bounded& from);
 
-/// The rows [first, last) of blocks of rows, made by threads: make(first, last).
+/// The rows [first, last) of blocks of rows, made by threads: make(first, last). Few rows are a
+/// block each, so that wide ones keep all threads busy.
 template <class Make>
 Bounded by_rows(const Rows& threads, std::int64_t rows, const Make& make) {
-  constexpr std::int64_t kBlock = 16;
-  std::vector<Bounded> blocks(static_cast<std::size_t>((rows + kBlock - 1) / kBlock));
-  threads.each(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t b = begin; b < end; ++b)
-      blocks[static_cast<std::size_t>(b)] = make(b * kBlock, std::min((b + 1) * kBlock, rows));
-  });
+  const std::int64_t block = rows <= 64 ? 1 : 16;
+  std::vector<Bounded> blocks(static_cast<std::size_t>((rows + block - 1) / block));
+  threads.each(
+      static_cast<std::int64_t>(blocks.size()),
+      [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t b = begin; b < end; ++b)
+          blocks[static_cast<std::size_t>(b)] = make(b * block, std::min((b + 1) * block, rows));
+      },
+      1);
   Bounded all;
-  for (const Bounded& block : blocks) append(all, block);
+  for (const Bounded& each : blocks) append(all, each);
   return all;
 }
 

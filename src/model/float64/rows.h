@@ -17,9 +17,8 @@ class Rows {
 
   /// Calls body(first, last) for all blocks.
   template <class Body>
-  void each(std::int64_t rows, const Body& body) const {
-    constexpr std::int64_t kBlock = 16;
-    pool_.parallel_for(0, rows, kBlock, body);
+  void each(std::int64_t rows, const Body& body, std::int64_t block = 16) const {
+    pool_.parallel_for(0, rows, block, body);
   }
 
   /// make(first, last) gives rows first .. last - 1 of the result, `cols` numbers each.

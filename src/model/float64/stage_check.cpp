@@ -50,12 +50,17 @@ const StageCheck::Named StageCheck::kHandlers[] = {
 };
 
 StageCheck::StageCheck(std::shared_ptr<const Weights> weights, const RunnerOptions& options,
-                       std::vector<std::int32_t> tokens)
+                       std::vector<std::int32_t> tokens, std::vector<std::int64_t> positions)
     : source_(std::move(weights)),
       config_(source_->config()),
       options_(options),
       tokens_(std::move(tokens)),
-      weights64_(to_doubles(*source_)),
+      checked_(std::move(positions)),
+      embed_(to_doubles(source_->embed)),
+      head_(to_doubles(source_->head)),
+      norm_(source_->norm.begin(), source_->norm.end()),
+      hc_head_(to_doubles(source_->hc_head)),
+      layers_(static_cast<std::size_t>(config_.num_layers())),
       memory_(static_cast<std::size_t>(config_.num_layers())) {}
 
 void StageCheck::receive(const Stage& stage) {
@@ -63,9 +68,42 @@ void StageCheck::receive(const Stage& stage) {
   const auto found = std::ranges::find(kHandlers, stage.name, &Named::name);
   if (found == std::end(kHandlers)) return;
   layer_ = stage.layer;
-  now_[std::string(stage.name)].assign(stage.values.begin(), stage.values.end());
-  if (stage.name == "final_norm") first_final_ = stage.first_row;
-  (this->*found->handler)(stage);
+  if (layer_ >= 0) {
+    std::optional<Layer64>& layer = layers_[static_cast<std::size_t>(layer_)];
+    if (!layer) layer = to_doubles(source_->layers[static_cast<std::size_t>(layer_)], false);
+    remember(stage);
+  }
+  numbers_.clear();
+  const auto cols = static_cast<std::int64_t>(stage.values.size()) / stage.shape[0];
+  Doubles values;
+  for (std::int64_t r = 0; r < stage.shape[0]; ++r) {
+    if (!is_checked(stage, r)) continue;
+    numbers_.push_back(stage.first_row + r);
+    const auto row = Rows::part(stage.values, cols, r, r + 1);
+    values.insert(values.end(), row.begin(), row.end());
+  }
+  if (numbers_.empty()) return;
+  Stage checked = stage;
+  checked.shape[0] = std::ssize(numbers_);
+  checked.values = now_[std::string(stage.name)] = std::move(values);
+  if (stage.name == "final_norm") final_ = numbers_;
+  (this->*found->handler)(checked);
+}
+
+namespace {
+
+bool has_entries(const Stage& stage) {
+  return stage.name.starts_with("comp") || stage.name == "idx_k";
+}
+
+}  // namespace
+
+bool StageCheck::is_checked(const Stage& stage, std::int64_t row) const {
+  if (checked_.empty()) return true;
+  const std::int64_t tokens = has_entries(stage) ? static_cast<std::int64_t>(kind()) : 1;
+  const std::int64_t first = (stage.first_row + row) * tokens;
+  const auto found = std::ranges::lower_bound(checked_, first);
+  return found != checked_.end() && *found < first + tokens;
 }
 
 std::vector<StageVerdict> StageCheck::verdicts() const {
@@ -86,9 +124,8 @@ StageVerdict& StageCheck::verdict(std::string_view name) {
 void StageCheck::note(StageVerdict& verdict, const Stage& stage, std::int64_t row,
                       const std::string& what) {
   if (!verdict.first.empty()) return;
-  const bool is_entry = stage.name.starts_with("comp") || stage.name == "idx_k";
-  verdict.first =
-      fmt::format("{} {}, {}", is_entry ? "entry" : "position", stage.first_row + row, what);
+  verdict.first = fmt::format("{} {}, {}", has_entries(stage) ? "entry" : "position",
+                              numbers_[static_cast<std::size_t>(row)], what);
 }
 
 void StageCheck::compare(const Stage& stage, const Bounded& expected, double unit) {
@@ -104,11 +141,13 @@ void StageCheck::compare(const Stage& stage, const Bounded& expected, double uni
     for (std::int64_t c = 0; c < cols; ++c) {
       const auto i = static_cast<std::size_t>(r * cols + c);
       const double want = expected.value[i], got = stage.values[i], e = expected.error[i];
+      if (std::isfinite(want)) to.squares += want * want;
       if (got == want) continue;
       const double bound = e + unit * (std::abs(want) + e) + kSmallest;
       double d = std::abs(got - want);
       if (!std::isfinite(d)) d = kInfinity;
       to.max_difference = std::max(to.max_difference, d);
+      to.squared_differences += d * d;
       to.worst = std::max(to.worst, d / bound);
       if (d <= bound) continue;
       is_beyond = true;
@@ -160,11 +199,8 @@ void StageCheck::check_choice(const Stage& stage, std::int64_t row, const Bounde
   to.beyond_rows += is_beyond;
 }
 
-std::vector<std::int32_t> StageCheck::positions(const Stage& stage) const {
-  std::vector<std::int32_t> positions;
-  for (std::int64_t r = 0; r < stage.shape[0]; ++r)
-    positions.push_back(static_cast<std::int32_t>(stage.first_row + r));
-  return positions;
+std::vector<std::int32_t> StageCheck::positions() const {
+  return {numbers_.begin(), numbers_.end()};
 }
 
 }  // namespace tilewright::model

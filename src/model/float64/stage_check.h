@@ -4,9 +4,11 @@
 #include "model/float64/bounded.h"
 #include "model/float64/layer64.h"
 
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,13 +23,16 @@ struct StageVerdict {
   std::int64_t beyond_rows = 0;  ///< rows with an element beyond its bound
   double worst = 0;              ///< largest difference in parts of its bound
   double max_difference = 0;     ///< of numbers; NaN and infinities that are not the same: infinity
-  bool is_code = false;          ///< codes, scales, choices
+  double squares = 0, squared_differences = 0;  ///< sums of finite numbers and of their differences
+  bool is_code = false;                         ///< codes, scales, choices
   /// Of codes and choices: those that the bound leaves open, and those that are not what exact
   /// arithmetic gives. The second are among the first, or beyond.
   std::int64_t undecided = 0, different = 0;
   std::string first;  ///< where the first element beyond its bound is
 
   bool is_met() const noexcept { return beyond_rows == 0; }
+  /// Root mean square of the differences by that of the numbers; of zeros 0.
+  double relative_rms() const { return squares > 0 ? std::sqrt(squared_differences / squares) : 0; }
 };
 
 /// Listens to a runner of kernels (Runner::set_stage_sink) and computes every stage of sequence 0
@@ -41,12 +46,15 @@ struct StageVerdict {
 ///   choices   an entry (an expert) that is not chosen has no score that is larger than a chosen
 ///             one's by more than the two bounds; a table leaves no choice
 ///
-/// A stage whose inputs the runner does not give is not checked, nor is one of an unknown name.
+/// A stage whose inputs the runner does not give is not checked, nor is one of an unknown name. Of
+/// wide models some positions alone are checked, and the entries that they are part of: what other
+/// rows of the caches hold is taken as it was stored.
 class StageCheck {
  public:
   /// `tokens`: those that sequence 0 will be fed, from position 0. `options` are the runner's.
+  /// `positions`: those that are checked, ascending; none: all.
   StageCheck(std::shared_ptr<const Weights> weights, const RunnerOptions& options,
-             std::vector<std::int32_t> tokens);
+             std::vector<std::int32_t> tokens, std::vector<std::int64_t> positions = {});
 
   void receive(const Stage& stage);
   /// In the order in which stages came first.
@@ -67,24 +75,25 @@ class StageCheck {
   // Rows whose codes, scales and rotated numbers come one after the other.
   struct CacheRows {
     Bounded rows;
-    Doubles codes, decoded;
+    Doubles codes;
   };
 
   // stage_check.cpp
+  bool is_checked(const Stage& stage, std::int64_t row) const;
   StageVerdict& verdict(std::string_view name);
   void compare(const Stage& stage, const Bounded& expected, double unit);
   void note(StageVerdict& verdict, const Stage& stage, std::int64_t row, const std::string& what);
   const Doubles& now(const char* name) const;
-  std::vector<std::int32_t> positions(const Stage& stage) const;
+  std::vector<std::int32_t> positions() const;
   void check_choice(const Stage& stage, std::int64_t row, const Bounded& scores,
                     const std::vector<std::int64_t>& chosen);
-  const Layer64& weights() const { return weights64_.layers[static_cast<std::size_t>(layer_)]; }
+  const Layer64& weights() const { return *layers_[static_cast<std::size_t>(layer_)]; }
   LayerMemory& memory() { return memory_[static_cast<std::size_t>(layer_)]; }
   LayerKind kind() const { return config_.kind(layer_); }
 
   // stage_check_layer.cpp
   Bounded mix_logits(const Hyper64& hyper, std::int64_t rows) const;
-  void begin_streams(const Stage& stage);
+  void begin_streams();
   void check_mix(const Stage& stage);
   void check_head_mix(const Stage& stage);
   void check_input(const Stage& stage);
@@ -99,6 +108,9 @@ class StageCheck {
   // stage_check_cache.cpp
   Bounded window_rows(const Stage& stage);
   Bounded entry_rows(const Stage& stage, const Compressor64& weights, std::int64_t dim);
+  const BlockFormat& row_format() const;
+  Doubles code_values(std::span<const double> bytes) const;
+  void remember(const Stage& stage);
   void check_plain_row(const Stage& stage);
   void check_codes(const Stage& stage);
   void check_scales(const Stage& stage);
@@ -117,22 +129,27 @@ class StageCheck {
   void check_attended(const Stage& stage);
   void check_turned(const Stage& stage);
   void check_projected(const Stage& stage);
-  void attend(const Stage& stage);
+  void attend();
 
   std::shared_ptr<const Weights> source_;
   const Config& config_;
   RunnerOptions options_;
   std::vector<std::int32_t> tokens_;
-  Weights64 weights64_;
+  std::vector<std::int64_t> checked_;  // positions; none: all
+  std::vector<std::int64_t> numbers_;  // positions or entries of the rows of the stage
+  Doubles embed_, head_, norm_;
+  Hyper64 hc_head_;
+  std::vector<std::optional<Layer64>> layers_;  // when they come; without routed experts
   mutable ThreadPool pool_;
   Rows rows_{pool_};
   std::vector<LayerMemory> memory_;
   std::int64_t layer_ = 0;
   std::map<std::string, Doubles, std::less<>> now_;  // the latest stage of every name
-  std::int64_t first_final_ = 0;                     // position of the first row of final_norm
+  std::vector<std::int64_t> final_;                  // positions of the rows of final_norm
   Doubles stored_streams_;                           // before the sub-layer that is being checked
   Bounded scores_;                                   // of the indexer, or of the router
-  CacheRows cache_;
+  CacheRows cache_;                                  // of checked rows
+  Doubles stored_;                                   // codes of all rows, then what they mean
   reference::SparseAttentionResult attended_;
   std::vector<StageVerdict> verdicts_;
   std::map<std::string, std::size_t, std::less<>> place_;

@@ -62,7 +62,7 @@ void StageCheck::check_latent(const Stage& stage) {
 void StageCheck::check_query(const Stage& stage) {
   const std::int64_t heads = config_.heads, dim = config_.head_dim;
   const Doubles frequencies = layer_frequencies(config_, kind());
-  const auto tokens = positions(stage);
+  const auto tokens = positions();
   compare(stage,
           by_rows(rows_, stage.shape[0],
                   [&](std::int64_t first, std::int64_t last) {
@@ -96,7 +96,7 @@ void StageCheck::check_index_scores(const Stage& stage) {
   if (!has_queries) return;
   const Doubles &q = now("idx_q"), &w = now("idx_w"), &keys = memory().index_keys;
   const auto one = [&](std::int64_t t, std::int64_t j, Bounded& to) {
-    if (j >= reference::visible_entries(stage.first_row + t, 4)) {
+    if (j >= reference::visible_entries(numbers_[static_cast<std::size_t>(t)], 4)) {
       to.value.push_back(-kInfinity);
       to.error.push_back(0);
       return;
@@ -136,7 +136,8 @@ void StageCheck::check_selected(const Stage& stage) {
       const double id = stage.values[static_cast<std::size_t>(t * topk + i)];
       if (id >= 0) chosen.push_back(static_cast<std::int64_t>(id));
     }
-    const std::int64_t visible = reference::visible_entries(stage.first_row + t, 4);
+    const std::int64_t visible =
+        reference::visible_entries(numbers_[static_cast<std::size_t>(t)], 4);
     const auto wanted = static_cast<std::size_t>(std::min(topk, visible));
     if (chosen.size() != wanted || (wanted > 0 && chosen.back() >= visible)) {
       ++to.beyond_rows;
@@ -149,8 +150,8 @@ void StageCheck::check_selected(const Stage& stage) {
   }
 }
 
-void StageCheck::attend(const Stage& stage) {
-  const auto tokens = positions(stage);
+void StageCheck::attend() {
+  const auto tokens = positions();
   AttendedRows rows = {.kv = memory().kv, .compressed = memory().compressed};
   std::vector<std::int32_t> entries;
   if (kind() == LayerKind::kCsa) {
@@ -181,7 +182,7 @@ reference::AttentionRow attention_row(const Config& config,
 }  // namespace
 
 void StageCheck::check_lse(const Stage& stage) {
-  attend(stage);
+  attend();
   Bounded expected = exactly(attended_.lse);
   for (std::size_t i = 0; i < expected.value.size(); ++i)
     if (std::isfinite(expected.value[i]))
@@ -211,7 +212,7 @@ void StageCheck::check_turned(const Stage& stage) {
   }
   compare(stage,
           rope({rows, heads, turned, turned, reference::RopeDirection::kInverse}, exactly(last),
-               positions(stage), layer_frequencies(config_, kind())),
+               positions(), layer_frequencies(config_, kind())),
           reference::kRoundoffBf16);
 }
 

@@ -18,12 +18,18 @@ bool is_window(const Stage& stage) {
   return stage.name.starts_with("kv");
 }
 
+}  // namespace
+
+const BlockFormat& StageCheck::row_format() const {
+  return options_.kv == KvFormat::kNvfp4 ? kNvfp4 : kFp8Block64Pow2;
+}
+
 // The numbers of stored codes before their scales; nvfp4 has two in a byte, the even one low.
-Doubles code_values(std::span<const double> bytes, bool is_nvfp4) {
+Doubles StageCheck::code_values(std::span<const double> bytes) const {
   Doubles values;
   for (const double byte : bytes) {
     const auto code = static_cast<std::uint32_t>(byte);
-    if (!is_nvfp4) {
+    if (options_.kv != KvFormat::kNvfp4) {
       values.push_back(decode(kE4m3, code));
       continue;
     }
@@ -33,13 +39,38 @@ Doubles code_values(std::span<const double> bytes, bool is_nvfp4) {
   return values;
 }
 
-}  // namespace
+// What later stages are made of, of all rows.
+void StageCheck::remember(const Stage& stage) {
+  LayerMemory& at = memory();
+  const auto append_all = [&](Doubles& to) {
+    to.insert(to.end(), stage.values.begin(), stage.values.end());
+  };
+  if (stage.name == "attn_in") return append_all(at.x);
+  if (stage.name == "idx_k") return append_all(at.index_keys);
+  Doubles& rows = is_window(stage) ? at.kv : at.compressed;
+  if (stage.name == "kv" || stage.name == "comp") return append_all(rows);
+  if (stage.name.ends_with("_fp8") || stage.name.ends_with("_nvfp4")) {
+    stored_ = code_values(stage.values);
+  } else if (stage.name.ends_with("_scale")) {
+    const auto block = static_cast<std::size_t>(row_format().block_cols);
+    for (std::size_t i = 0; i < stored_.size(); ++i)
+      stored_[i] *= decode(row_format().scale, static_cast<std::uint32_t>(stage.values[i / block]));
+  } else if (stage.name == "kv_rope" || stage.name == "comp_rope") {
+    const std::int64_t rope = config_.rope_dim, plain = config_.head_dim - rope;
+    for (std::int64_t r = 0; r < stage.shape[0]; ++r) {
+      const auto codes = Rows::part(stored_, plain, r, r + 1);
+      const auto rotated = Rows::part(stage.values, rope, r, r + 1);
+      rows.insert(rows.end(), codes.begin(), codes.end());
+      rows.insert(rows.end(), rotated.begin(), rotated.end());
+    }
+  }
+}
 
 // kv: fp32 from the projection, norm, rotation, one rounding to bf16.
 Bounded StageCheck::window_rows(const Stage& stage) {
   const std::int64_t dim = config_.head_dim;
   const Doubles frequencies = layer_frequencies(config_, kind());
-  const auto tokens = positions(stage);
+  const auto tokens = positions();
   return by_rows(rows_, stage.shape[0], [&](std::int64_t first, std::int64_t last) {
     const std::int64_t rows = last - first;
     const auto x = Rows::part(now("attn_in"), config_.hidden, first, last);
@@ -71,38 +102,35 @@ Bounded StageCheck::entry_rows(const Stage& stage, const Compressor64& weights, 
   };
   return by_rows(rows_, stage.shape[0], [&](std::int64_t first, std::int64_t last) {
     Bounded block;
-    for (std::int64_t r = first; r < last; ++r) append(block, one(stage.first_row + r));
+    for (std::int64_t r = first; r < last; ++r)
+      append(block, one(numbers_[static_cast<std::size_t>(r)]));
     return block;
   });
 }
 
 void StageCheck::check_plain_row(const Stage& stage) {
-  LayerMemory& at = memory();
   compare(stage,
           is_window(stage) ? window_rows(stage)
                            : entry_rows(stage, weights().compressor, config_.head_dim),
           0);
-  Doubles& to = is_window(stage) ? at.kv : at.compressed;
-  to.insert(to.end(), stage.values.begin(), stage.values.end());
 }
 
 // Judged when their scales are known.
 void StageCheck::check_codes(const Stage& stage) {
   cache_.rows = is_window(stage) ? window_rows(stage)
                                  : entry_rows(stage, weights().compressor, config_.head_dim);
-  cache_.codes = code_values(stage.values, stage.name.ends_with("nvfp4"));
+  cache_.codes = code_values(stage.values);
   verdict(stage.name).is_code = true;
 }
 
 void StageCheck::check_scales(const Stage& stage) {
   const bool is_nvfp4 = options_.kv == KvFormat::kNvfp4;
-  const BlockFormat& format = is_nvfp4 ? kNvfp4 : kFp8Block64Pow2;
+  const BlockFormat& format = row_format();
   const std::string codes_name =
       (is_window(stage) ? "kv_" : "comp_") + std::string(is_nvfp4 ? "nvfp4" : "fp8");
   verdict(stage.name).is_code = true;
   const std::int64_t dim = config_.head_dim, plain = dim - config_.rope_dim;
   const std::int64_t block = format.block_cols, blocks = plain / block;
-  cache_.decoded = cache_.codes;
   for (std::int64_t r = 0; r < stage.shape[0]; ++r) {
     bool has_codes = true, has_scales = true;
     for (std::int64_t b = 0; b < blocks; ++b) {
@@ -111,7 +139,7 @@ void StageCheck::check_scales(const Stage& stage) {
           static_cast<std::uint32_t>(stage.values[static_cast<std::size_t>(r * blocks + b)]));
       const std::int64_t at = r * plain + b * block;
       const auto decoded =
-          std::span(cache_.decoded)
+          std::span(cache_.codes)
               .subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(block));
       for (double& x : decoded) x *= scale;
       const Bounded row = part(cache_.rows, r * dim + b * block, block);
@@ -144,14 +172,8 @@ void StageCheck::check_scales(const Stage& stage) {
 void StageCheck::check_rotated(const Stage& stage) {
   const std::int64_t dim = config_.head_dim, rope = config_.rope_dim, plain = dim - rope;
   Bounded expected;
-  Doubles& to = is_window(stage) ? memory().kv : memory().compressed;
-  for (std::int64_t r = 0; r < stage.shape[0]; ++r) {
+  for (std::int64_t r = 0; r < stage.shape[0]; ++r)
     append(expected, part(cache_.rows, r * dim + plain, rope));
-    const auto codes = Rows::part(cache_.decoded, plain, r, r + 1);
-    const auto rotated = Rows::part(stage.values, rope, r, r + 1);
-    to.insert(to.end(), codes.begin(), codes.end());
-    to.insert(to.end(), rotated.begin(), rotated.end());
-  }
   compare(stage, expected, 0);
 }
 
@@ -189,14 +211,12 @@ void StageCheck::check_index_keys(const Stage& stage) {
   const std::int64_t dim = config_.index_dim;
   const Bounded rows = entry_rows(stage, weights().indexer.compressor, dim);
   check_blocks(stage, round_to_bf16(hadamard(dim, rows)));
-  Doubles& to = memory().index_keys;
-  to.insert(to.end(), stage.values.begin(), stage.values.end());
 }
 
 void StageCheck::check_index_queries(const Stage& stage) {
   const std::int64_t heads = config_.index_heads, dim = config_.index_dim;
   const Doubles frequencies = layer_frequencies(config_, kind());
-  const auto tokens = positions(stage);
+  const auto tokens = positions();
   check_blocks(stage, by_rows(rows_, stage.shape[0], [&](std::int64_t first, std::int64_t last) {
                  const std::int64_t rows = last - first;
                  const auto qr = Rows::part(now("qr"), config_.q_rank, first, last);

@@ -57,16 +57,14 @@ void add_balanced(Bounded& to, const Square& logits, const Square& errors, const
 
 }  // namespace
 
-void StageCheck::begin_streams(const Stage& stage) {
-  require(stage.first_row + stage.shape[0] <= static_cast<std::int64_t>(tokens_.size()),
-          ErrorKind::kInvalidArgument,
-          "stage check: stages of position {}, but it was given {} tokens only",
-          stage.first_row + stage.shape[0] - 1, tokens_.size());
+void StageCheck::begin_streams() {
+  require(numbers_.back() < std::ssize(tokens_), ErrorKind::kInvalidArgument,
+          "stage check: stages of position {}, but it was given {} tokens only", numbers_.back(),
+          tokens_.size());
   stored_streams_.clear();
-  for (const std::int32_t position : positions(stage)) {
-    const auto row =
-        Rows::part(weights64_.embed, config_.hidden, tokens_[static_cast<std::size_t>(position)],
-                   tokens_[static_cast<std::size_t>(position)] + 1);
+  for (const std::int32_t position : positions()) {
+    const auto row = Rows::part(embed_, config_.hidden, tokens_[static_cast<std::size_t>(position)],
+                                tokens_[static_cast<std::size_t>(position)] + 1);
     for (std::int64_t i = 0; i < kStreams; ++i)
       stored_streams_.insert(stored_streams_.end(), row.begin(), row.end());
   }
@@ -107,7 +105,7 @@ Bounded StageCheck::mix_logits(const Hyper64& hyper, std::int64_t rows) const {
 
 void StageCheck::check_mix(const Stage& stage) {
   const bool is_attn = stage.name == "attn_mix";
-  if (is_attn && stage.layer == 0) begin_streams(stage);
+  if (is_attn && stage.layer == 0) begin_streams();
   const std::int64_t rows = stage.shape[0];
   const Bounded logits = mix_logits(is_attn ? weights().hc_attn : weights().hc_ffn, rows);
   const Bounded expected = by_rows(rows_, rows, [&](std::int64_t first, std::int64_t last) {
@@ -128,7 +126,7 @@ void StageCheck::check_mix(const Stage& stage) {
 }
 
 void StageCheck::check_head_mix(const Stage& stage) {
-  const Bounded logits = mix_logits(weights64_.hc_head, stage.shape[0]);
+  const Bounded logits = mix_logits(hc_head_, stage.shape[0]);
   Bounded expected;
   for (std::size_t i = 0; i < logits.value.size(); ++i)
     add_sigmoid(expected, logits.value[i], logits.error[i], 1, config_.hyper_eps);
@@ -151,12 +149,10 @@ void StageCheck::check_input(const Stage& stage) {
       y.error[at] += 5 * kUnit * std::abs(product);
     }
   }
-  const Doubles& norm = is_head                   ? weights64_.norm
+  const Doubles& norm = is_head                   ? norm_
                         : stage.name == "attn_in" ? weights().attn_norm
                                                   : weights().ffn_norm;
   compare(stage, rms_norm({rows, hidden, config_.norm_eps}, y, norm), reference::kRoundoffBf16);
-  if (stage.name == "attn_in")
-    memory().x.insert(memory().x.end(), stage.values.begin(), stage.values.end());
 }
 
 // x'_k = post_k f + sum_j comb[j, k] x_j: five products and sums, one more if f is a sum of two.
@@ -214,8 +210,7 @@ void StageCheck::check_router_ids(const Stage& stage) {
     ++to.rows;
     to.elems += static_cast<std::int64_t>(chosen_of);
     if (config_.is_hash_routed(layer_)) {
-      const auto token =
-          static_cast<std::size_t>(tokens_[static_cast<std::size_t>(stage.first_row) + t]);
+      const auto token = static_cast<std::size_t>(tokens_[static_cast<std::size_t>(numbers_[t])]);
       std::vector<std::int64_t> wanted(
           weights().tid2eid.begin() + static_cast<std::ptrdiff_t>(token * chosen_of),
           weights().tid2eid.begin() + static_cast<std::ptrdiff_t>((token + 1) * chosen_of));
@@ -256,20 +251,22 @@ void StageCheck::check_router_weights(const Stage& stage) {
   compare(stage, expected, (32 + static_cast<double>(topk)) * 2 * kUnit);
 }
 
-// Of one token: h, times its weight, is stored as bf16, and so is y.
+// Of one token: h, times its weight, is stored as bf16, and so is y. Weights of an expert are
+// doubles for as long as it takes: all of a layer of V4-Flash would be 51 GB.
 Bounded StageCheck::expert(std::span<const double> x, std::int64_t id, double weight) const {
-  const Layer64& w = weights();
+  const Layer64& shared = weights();
   const bool is_shared = id < 0;
-  const std::int64_t inter = config_.inter * (is_shared ? config_.shared_experts : 1);
-  const std::int64_t size = inter * config_.hidden, at = is_shared ? 0 : id * size;
-  const auto matrix = [&](const Doubles& all) {
-    return std::span(all).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(size));
+  const auto times = [&](const Bounded& input, const Doubles& of_shared,
+                         Matrix ExpertWeights::*matrix) {
+    if (is_shared) return linear(input, of_shared, 1);
+    const FfnWeights& ffn = source_->layers[static_cast<std::size_t>(layer_)].ffn;
+    return linear(input, to_doubles(ffn.experts[static_cast<std::size_t>(id)].*matrix), 1);
   };
   const Bounded input = exactly(x);
-  const Bounded gate = linear(input, matrix(is_shared ? w.shared_gate : w.expert_gate), 1);
-  const Bounded up = linear(input, matrix(is_shared ? w.shared_up : w.expert_up), 1);
+  const Bounded gate = times(input, shared.shared_gate, &ExpertWeights::gate);
+  const Bounded up = times(input, shared.shared_up, &ExpertWeights::up);
   const Bounded h = round_to_bf16(swiglu(gate, up, config_.swiglu_limit, weight));
-  Bounded y = linear(h, matrix(is_shared ? w.shared_down : w.expert_down), 1);
+  Bounded y = times(h, shared.shared_down, &ExpertWeights::down);
   if (!is_shared) return round_to_bf16(y);
   // As an expert that is routed to it is rounded, as a single one it is not.
   for (std::size_t c = 0; c < y.value.size(); ++c)
@@ -306,9 +303,9 @@ void StageCheck::check_moe(const Stage& stage) {
 }
 
 void StageCheck::check_logits(const Stage& stage) {
-  const auto x = Rows::part(now("final_norm"), config_.hidden, stage.first_row - first_final_,
-                            stage.first_row - first_final_ + stage.shape[0]);
-  compare(stage, linear(exactly(x), weights64_.head, stage.shape[0]), kUnit);
+  const auto row = std::ranges::find(final_, numbers_.front()) - final_.begin();
+  const auto x = Rows::part(now("final_norm"), config_.hidden, row, row + stage.shape[0]);
+  compare(stage, linear(exactly(x), head_, stage.shape[0]), kUnit);
 }
 
 }  // namespace tilewright::model

@@ -37,14 +37,16 @@ void set_attention(const AttentionWeights& from, Layer64& to) {
                 compressor(from.indexer->compressor)};
 }
 
-void set_ffn(const FfnWeights& from, Layer64& to) {
+void set_ffn(const FfnWeights& from, bool has_experts, Layer64& to) {
   to.gate = doubles(from.gate);
   to.bias = doubles(from.bias);
   to.tid2eid = from.tid2eid;
-  for (const ExpertWeights& expert : from.experts) {
-    append(to.expert_gate, expert.gate);
-    append(to.expert_up, expert.up);
-    append(to.expert_down, expert.down);
+  if (has_experts) {
+    for (const ExpertWeights& expert : from.experts) {
+      append(to.expert_gate, expert.gate);
+      append(to.expert_up, expert.up);
+      append(to.expert_down, expert.down);
+    }
   }
   if (!from.shared) return;
   to.shared_gate = doubles(from.shared->gate);
@@ -52,18 +54,26 @@ void set_ffn(const FfnWeights& from, Layer64& to) {
   to.shared_down = doubles(from.shared->down);
 }
 
-Layer64 layer(const LayerWeights& from) {
+}  // namespace
+
+Layer64 to_doubles(const LayerWeights& from, bool has_experts) {
   Layer64 to;
   to.attn_norm = doubles(from.attn_norm);
   to.ffn_norm = doubles(from.ffn_norm);
   to.hc_attn = hyper(from.hc_attn);
   to.hc_ffn = hyper(from.hc_ffn);
   set_attention(from.attn, to);
-  set_ffn(from.ffn, to);
+  set_ffn(from.ffn, has_experts, to);
   return to;
 }
 
-}  // namespace
+Hyper64 to_doubles(const HyperWeights& from) {
+  return hyper(from);
+}
+
+Doubles to_doubles(const Matrix& matrix) {
+  return doubles(matrix);
+}
 
 Weights64 to_doubles(const Weights& weights) {
   Weights64 result = {doubles(weights.embed),
@@ -72,9 +82,9 @@ Weights64 to_doubles(const Weights& weights) {
                       hyper(weights.hc_head),
                       {},
                       {}};
-  for (const LayerWeights& from : weights.layers) result.layers.push_back(layer(from));
+  for (const LayerWeights& from : weights.layers) result.layers.push_back(to_doubles(from));
   for (const DraftWeights& from : weights.drafts)
-    result.drafts.push_back({layer(from.layer), doubles(from.e_proj), doubles(from.h_proj),
+    result.drafts.push_back({to_doubles(from.layer), doubles(from.e_proj), doubles(from.h_proj),
                              doubles(from.enorm), doubles(from.hnorm), doubles(from.norm),
                              hyper(from.hc_head)});
   return result;

@@ -49,5 +49,9 @@ struct Weights64 {
 };
 
 Weights64 to_doubles(const Weights& weights);
+/// `has_experts`: also the routed ones, which are nearly all of a layer.
+Layer64 to_doubles(const LayerWeights& weights, bool has_experts = true);
+Hyper64 to_doubles(const HyperWeights& weights);
+Doubles to_doubles(const Matrix& weights);
 
 }  // namespace tilewright::model
