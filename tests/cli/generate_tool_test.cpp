@@ -78,9 +78,57 @@ TEST(GenerateTool, StreamsACharacterThatThePromptBegins) {
   EXPECT_EQ(run.out, "caf\xc3\xa9\n") << run.err;
 }
 
+// The bundled model behind a config.json of another value: the option that names it.
+std::string changed_model(const ScopedFolder& folder, const char* name, const json& value) {
+  namespace fs = std::filesystem;
+  for (const auto& entry : fs::directory_iterator(kModel))
+    if (entry.path().filename() != "config.json")
+      fs::create_symlink(entry.path(), folder / entry.path().filename().string());
+  json config = read_json(kModel + "/config.json");
+  config[name] = value;
+  write_json(folder / "config.json", config);
+  return " --model " + folder.path().string();
+}
+
+// A model for 16 tokens: a prompt of eleven has six new ones at most, for no step reads the last
+// one.
+TEST(GenerateTool, MoreTokensThanTheContextEndWithIt) {
+  const ScopedFolder folder;
+  const std::string changed = changed_model(folder, "max_position_embeddings", 16);
+  const std::string command = "--json generate --device reference -p 'The kernel '" + changed;
+  const auto within = run_tool(command + " --max-tokens 6");
+  EXPECT_EQ(within.parsed()["sequences"][0]["tokens"].size(), 6u);
+  EXPECT_EQ(within.err, "");
+  for (const char* asked : {"7", "100000", "9223372036854775807"}) {
+    const auto run = run_tool(command + " --max-tokens " + asked);
+    ASSERT_EQ(run.status, 0) << run.err;
+    EXPECT_EQ(run.parsed()["sequences"][0], within.parsed()["sequences"][0]);
+    EXPECT_EQ(run.err, std::string("generate: --max-tokens ") + asked +
+                           ": the model's context is 16 tokens, 11 of them a prompt; that text "
+                           "ends after 6 new ones at the latest\n");
+  }
+  const auto longer = run_tool(command.substr(7) + " -p 'a text of 18 bytes' --max-tokens 1");
+  EXPECT_EQ(longer.status, 1);
+  EXPECT_THAT(longer.err, HasSubstr("generate: prompt 2 has 18 tokens; expected at most 16, the "
+                                    "model's context"));
+}
+
+// Caches for a million tokens of each of 4096 prompts: there is no such device.
+TEST(GenerateTool, TokensThatDoNotFitAreRefusedBeforeTheModelIsLoaded) {
+  const ScopedFolder folder;
+  std::ofstream list(folder / "list.txt");
+  for (int i = 0; i < 4096; ++i) list << "a\n";
+  list.close();
+  const auto run = run_tool("generate --device sim:h200 --max-tokens 1000000 --prompts " +
+                            (folder / "list.txt").string());
+  EXPECT_NE(run.status, 0);
+  EXPECT_THAT(run.err, HasSubstr("4096 sequences of 1000001 tokens"));
+  EXPECT_THAT(run.err, HasSubstr("What would fit: "));
+  EXPECT_THAT(run.err, HasSubstr("those of the longest prompt and of --max-tokens 1000000"));
+}
+
 // The bundled model says of no byte that it ends a text; a copy of its config.json does.
 TEST(GenerateTool, EndsAtTheTokenOfTheConfig) {
-  namespace fs = std::filesystem;
   const std::string command = "--json generate --device reference --max-tokens 5 -p 'The kernel '";
   const json whole = run_tool(command).parsed()["sequences"][0];
   EXPECT_EQ(whole["has_ended"], false);
@@ -88,13 +136,7 @@ TEST(GenerateTool, EndsAtTheTokenOfTheConfig) {
   const int end = tokens[3];
   const auto place = static_cast<std::size_t>(std::ranges::find(tokens, end) - tokens.begin());
   const ScopedFolder folder;
-  for (const auto& entry : fs::directory_iterator(kModel))
-    if (entry.path().filename() != "config.json")
-      fs::create_symlink(entry.path(), folder / entry.path().filename().string());
-  json config = read_json(kModel + "/config.json");
-  config["eos_token_id"] = end;
-  write_json(folder / "config.json", config);
-  const std::string changed = " --model " + folder.path().string();
+  const std::string changed = changed_model(folder, "eos_token_id", end);
   const json ended = run_tool(command + changed).parsed()["sequences"][0];
   EXPECT_EQ(ended["has_ended"], true);
   EXPECT_EQ(ended["tokens"], std::vector(tokens.begin(), tokens.begin() + place + 1));

@@ -196,6 +196,44 @@ void print_rates(const json& report, const Style& style) {
                                 report["runner"].get<std::string>())));
 }
 
+// Room for the longest prompt and its new tokens, as far as the model goes: --max-tokens is the
+// most, and a text may end before.
+std::int64_t sequence_room(const std::vector<Prompt>& prompts, std::int64_t new_tokens,
+                           const model::Config& config) {
+  const std::int64_t most = config.max_positions;
+  std::int64_t longest = 0;
+  for (const Prompt& prompt : prompts) {
+    const std::int64_t length = std::ssize(prompt.tokens);
+    require(length <= most, ErrorKind::kInvalidArgument,
+            "generate: {} has {} tokens; expected at most {}, the model's context "
+            "(max_position_embeddings of config.json). Shorten it",
+            prompt.name, length, most);
+    longest = std::max(longest, length);
+  }
+  const std::int64_t most_new = most + 1 - longest;  // the last one goes to no step
+  if (new_tokens > most_new)
+    fmt::print(stderr,
+               "generate: --max-tokens {}: the model's context is {} tokens, {} of them a prompt; "
+               "that text ends after {} new ones at the latest\n",
+               new_tokens, most, longest, most_new);
+  return std::min(longest + std::min(new_tokens, most_new), most);
+}
+
+// What there is no memory for are tokens that were asked for in two places.
+std::unique_ptr<model::Runner> make_prompt_runner(const GenerateArgs& args, Context& context,
+                                                  const model::RunnerOptions& room,
+                                                  std::int64_t sequences) {
+  try {
+    return make_rank_runner(args.ranks, args.model, context, room, sequences);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kOutOfMemory) throw;
+    throw Error(error.kind(),
+                fmt::format("{}. Tokens of a sequence are those of the longest prompt and of "
+                            "--max-tokens {}; --sequences {} run at the same time",
+                            error.what(), args.options.max_tokens, sequences));
+  }
+}
+
 void run_prompts(const GenerateArgs& args, Context& context) {
   if (!begin_ranks(args.ranks, context)) return;
   require(args.options.max_seconds == 0 || !are_processes(args.ranks), ErrorKind::kInvalidArgument,
@@ -205,12 +243,9 @@ void run_prompts(const GenerateArgs& args, Context& context) {
   const Tokenizer tokenizer = open_tokenizer(args.model, model_config(args.model));
   const auto prompts = read_prompts(args, tokenizer);
   std::vector<std::vector<std::int32_t>> tokens;
-  std::size_t longest = 0;
-  for (const Prompt& prompt : prompts) {
-    tokens.push_back(prompt.tokens);
-    longest = std::max(longest, prompt.tokens.size());
-  }
-  const auto max_tokens = static_cast<std::int64_t>(longest) + args.options.max_tokens;
+  for (const Prompt& prompt : prompts) tokens.push_back(prompt.tokens);
+  const std::int64_t max_tokens =
+      sequence_room(prompts, args.options.max_tokens, model_config(args.model));
   model::GenerateOptions options = args.options;
   options.prefill_chunk = args.model.prefill_chunk;
   const std::int64_t count = std::ssize(prompts);
@@ -219,7 +254,7 @@ void run_prompts(const GenerateArgs& args, Context& context) {
   room.cache_tokens = args.cache_tokens;
   room.step_tokens = args.step_tokens;
   room.has_draft = args.options.has_draft;
-  const auto runner = make_rank_runner(args.ranks, args.model, context, room, options.sequences);
+  const auto runner = make_prompt_runner(args, context, room, options.sequences);
   if (!args.ignores_end) options.ends = end_tokens(model_config(args.model), tokenizer);
   // What random weights say is no text.
   const bool has_text = args.model.synthetic.empty();
@@ -271,7 +306,10 @@ void add_draft_option(CLI::App& command, GenerateArgs& args) {
 }
 
 void add_sampling_options(CLI::App& command, GenerateArgs& args) {
-  command.add_option("--max-tokens", args.options.max_tokens, "new tokens of each prompt")
+  command
+      .add_option("--max-tokens", args.options.max_tokens,
+                  "the most new tokens of each prompt; its text ends earlier with the model's "
+                  "context")
       ->check(quiet(CLI::NonNegativeNumber))
       ->type_name("N")
       ->capture_default_str();
