@@ -4,10 +4,13 @@
 
 #include <atomic>
 #include <cerrno>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,11 +56,14 @@ std::string descriptor_path(int fd) {
   return fmt::format("/proc/self/fd/{}", fd);
 }
 
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
 /// A file without a name in the folder of `path`; -1 where there can be none, or where it could not
 /// be named later.
 int open_unnamed(const fs::path& path) {
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  const int fd = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  const int fd = ::open(folder_of(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
   if (fd < 0 || ::access(descriptor_path(fd).c_str(), F_OK) == 0) return fd;
   ::close(fd);
   return -1;
@@ -70,6 +76,53 @@ fs::path follow_links(const fs::path& path) {
   const fs::path target = fs::weakly_canonical(path, error);
   if (error) fail_system(path, "follow the link", error.value());
   return target;
+}
+
+constexpr const char* kPartialSuffix = ".partial";
+
+std::string partial_prefix(const fs::path& path) {
+  return fmt::format(".{}.", path.filename().string());
+}
+
+/// A lock that ends with the process, however that ends; -1 if another one holds it, or where
+/// folders cannot be locked.
+int lock_folder(const fs::path& folder) {
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0 || ::flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+  ::close(fd);
+  return -1;
+}
+
+/// Partial folders of `path` whose process has ended.
+void remove_abandoned(const fs::path& path) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_of(path), error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(partial_prefix(path)) && name.ends_with(kPartialSuffix))
+      found.push_back(entry.path());
+  }
+  for (const fs::path& folder : found) {
+    const int lock = lock_folder(folder);
+    if (lock < 0) continue;
+    fs::remove_all(folder, error);
+    ::close(lock);
+  }
+}
+
+/// The end of a long work is too late to find that a folder cannot be replaced.
+void require_replaceable(const fs::path& path) {
+  struct stat old {};
+  if (::stat(path.c_str(), &old) != 0) return;  // its name is free
+  std::error_code error;
+  struct stat parent {};
+  const bool is_mounted =
+      ::stat(folder_of(path).c_str(), &parent) == 0 && parent.st_dev != old.st_dev;
+  require(S_ISDIR(old.st_mode) && fs::is_empty(path, error) && !error, ErrorKind::kInvalidArgument,
+          "{}: is no empty folder and cannot be replaced by one; give another name", path.string());
+  require(!is_mounted && !fs::equivalent(path, ".", error), ErrorKind::kInvalidArgument,
+          "{}: is {} and cannot be replaced by the finished folder; name a new folder in it",
+          path.string(), is_mounted ? "where a file system is mounted" : "the working folder");
 }
 
 }  // namespace
@@ -160,6 +213,33 @@ void AtomicFile::name_file() {
   };
   if (link(path_.c_str()) == 0) return;
   temporary_ = make_temporary(path_, "name the finished file", link).path;
+}
+
+AtomicFolder::AtomicFolder(const fs::path& path) : path_(follow_links(path)) {
+  if (!path_.has_filename()) path_ = path_.parent_path();  // "folder/"
+  require_replaceable(path_);
+  remove_abandoned(path_);
+  temporary_ = TemporaryPath(path_.parent_path() / fmt::format("{}{}{}", partial_prefix(path_),
+                                                               static_cast<long>(::getpid()),
+                                                               kPartialSuffix));
+  if (::mkdir(temporary_.path().c_str(), 0777) != 0) fail_system(path_, "create the folder", errno);
+  lock_ = lock_folder(temporary_.path());
+  struct stat old {};
+  if (::stat(path_.c_str(), &old) == 0)  // best effort, as for files
+    static_cast<void>(::chmod(temporary_.path().c_str(), old.st_mode & 07777));
+}
+
+AtomicFolder::~AtomicFolder() {
+  std::error_code ignored;
+  if (!temporary_.empty()) fs::remove_all(temporary_.path(), ignored);
+  if (lock_ >= 0) ::close(lock_);
+}
+
+void AtomicFolder::commit() {
+  require(!temporary_.empty(), ErrorKind::kInvalidArgument, "{}: commit() twice", path_.string());
+  if (::rename(temporary_.path().c_str(), path_.c_str()) != 0)
+    fail_system(path_, "rename the finished folder", errno);
+  temporary_.forget();
 }
 
 void write_file(const fs::path& path, std::span<const std::byte> bytes) {

@@ -1,4 +1,4 @@
-// Files: mapped for reading; written so that nothing is lost when writing fails.
+// Files: mapped for reading; files and folders written so that nothing is lost when writing fails.
 #pragma once
 
 #include "base/temporary_path.h"
@@ -59,6 +59,33 @@ class AtomicFile {
   std::filesystem::path path_;
   TemporaryPath temporary_;  ///< empty while the file has no name
   int fd_ = -1;
+};
+
+/// A folder that appears under its name only when it is complete: it is written under a temporary
+/// name beside that one, and renamed by commit(). Without commit() nothing is left: the destructor
+/// removes the temporary folder, remove_temporary_paths() does where a signal ends the program, and
+/// what a killed process left of a folder is removed by the next one that writes it.
+/// Errors   all functions: OutOfMemory if the disk is full, else InvalidArgument; the message names
+///          the folder and the reason
+class AtomicFolder {
+ public:
+  /// `path`: its parent exists; it is free, or an empty folder, whose place commit() takes and
+  /// whose permissions are kept. A link to a folder is followed.
+  explicit AtomicFolder(const std::filesystem::path& path);
+  ~AtomicFolder();
+  AtomicFolder(const AtomicFolder&) = delete;
+  AtomicFolder& operator=(const AtomicFolder&) = delete;
+
+  /// Where its files are written until commit().
+  const std::filesystem::path& path() const noexcept { return temporary_.path(); }
+
+  /// Gives the folder its name. Its files are finished.
+  void commit();
+
+ private:
+  std::filesystem::path path_;
+  TemporaryPath temporary_;
+  int lock_ = -1;  ///< held on the folder while this process lives
 };
 
 /// Replaces or creates a file as a whole. Errors as AtomicFile.

@@ -247,5 +247,64 @@ TEST(AtomicFile, FailureToWriteLosesNothing) {
   EXPECT_THAT(folder.names(), ElementsAre("a"));
 }
 
+TEST(AtomicFolder, AppearsWhenItIsComplete) {
+  const ScopedFolder folder;
+  {
+    AtomicFolder made(folder / "out/");
+    write_plainly(made.path() / "a", "text");
+    EXPECT_FALSE(fs::exists(folder / "out"));
+    made.commit();
+    EXPECT_THAT(error_of(ErrorKind::kInvalidArgument, [&] { made.commit(); }),
+                EndsWith("out: commit() twice"));
+  }
+  EXPECT_EQ(read_plainly(folder / "out" / "a"), "text");
+  EXPECT_THAT(folder.names(), ElementsAre("out"));
+}
+
+TEST(AtomicFolder, WithoutCommitLeavesNothing) {
+  const ScopedFolder folder;
+  {
+    const AtomicFolder made(folder / "out");
+    write_plainly(made.path() / "a", "text");
+  }
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+  const AtomicFolder interrupted(folder / "out");
+  write_plainly(interrupted.path() / "a", "text");
+  remove_temporary_paths();
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+TEST(AtomicFolder, TakesThePlaceOfAnEmptyOneAndItsPermissions) {
+  const ScopedFolder folder;
+  fs::create_directory(folder / "out");
+  fs::permissions(folder / "out", fs::perms::owner_all);
+  fs::create_directory_symlink(folder / "out", folder / "link");
+  AtomicFolder made(folder / "link");
+  write_plainly(made.path() / "a", "text");
+  made.commit();
+  EXPECT_EQ(read_plainly(folder / "out" / "a"), "text");
+  EXPECT_EQ(fs::status(folder / "out").permissions(), fs::perms::owner_all);
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+}
+
+TEST(AtomicFolder, RefusesWhatItCannotReplaceBeforeAnythingIsWritten) {
+  const ScopedFolder folder;
+  fs::create_directory(folder / "full");
+  write_plainly(folder / "full" / "a", "mine");
+  for (const fs::path& path : {folder / "full", folder / "full" / "a"})
+    EXPECT_THAT(error_of(ErrorKind::kInvalidArgument, [&] { AtomicFolder{path}; }),
+                EndsWith(path.filename().string() +
+                         ": is no empty folder and cannot be replaced by one; give another name"));
+  EXPECT_THAT(error_of(ErrorKind::kInvalidArgument, [&] { AtomicFolder{folder / "no" / "out"}; }),
+              EndsWith("no/out: cannot create the folder: No such file or directory"));
+  const fs::path before = fs::current_path();
+  fs::create_directory(folder / "here");
+  fs::current_path(folder / "here");
+  EXPECT_THAT(error_of(ErrorKind::kInvalidArgument, [&] { AtomicFolder{folder / "here"}; }),
+              HasSubstr("here: is the working folder and cannot be replaced"));
+  fs::current_path(before);
+  EXPECT_THAT(folder.names(), ::testing::UnorderedElementsAre("full", "here"));
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -12,8 +12,10 @@
 #include <fstream>
 #include <limits>
 #include <thread>
+#include <tuple>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -181,6 +183,27 @@ TEST(FullDisk, ALimitOfFileSizesIsAnErrorThatLeavesNothing) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+// Files of a few layers fit the limit of 1 MiB, the embedding does not, or nothing does.
+TEST(FullDisk, ACheckpointThatCannotBeWrittenLeavesNothing) {
+  for (const char* limit : {"1024", "8"}) {
+    const ScopedFolder folder;
+    const Outcome run =
+        run_tool("make-checkpoint " + (folder / "out").string() + " --layers 2 --experts 64",
+                 fmt::format("ulimit -f {};", limit));
+    EXPECT_EQ(run.status, 1) << limit;
+    EXPECT_THAT(run.err, HasSubstr("File too large")) << limit;
+    EXPECT_THAT(run.err, testing::EndsWith("\n")) << limit;
+    EXPECT_EQ(std::ranges::count(run.err, '\n'), 1) << run.err;
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << limit;
+  }
+}
+
+TEST(FullDisk, ACheckpointWithoutAPlaceIsRefused) {
+  const Outcome run = run_tool("make-checkpoint /proc/nope/out");
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.err, HasSubstr("/proc/nope/out: cannot create the folder: No such file"));
+}
+
 TEST(HugeText, IsRefusedUnread) {
   const ScopedFolder folder;
   const std::string file = folder / "huge.ptx";
@@ -237,46 +260,82 @@ std::vector<std::string> names_in(const std::filesystem::path& folder) {
   return names;
 }
 
-// end_tool() of a quantisation, begun again if it was done before the signal came.
-int end_quantisation(const std::filesystem::path& folder, int signal) {
-  constexpr int kTries = 20;
-  int status = 0;
-  for (int i = 0; i < kTries && !WIFSIGNALED(status); ++i) {
-    std::filesystem::remove_all(folder / "out");
-    status = end_tool({"quantize", folder / "model", folder / "out", "--host"}, signal,
-                      [&] { return names_in(folder).size() > 1; });
+// Commands that write a folder `out` of `folder`.
+struct FolderWriter {
+  const char* name;
+  void (*prepare)(const std::filesystem::path& folder);
+  std::vector<std::string> (*arguments)(const std::filesystem::path& folder);
+};
+
+const FolderWriter kFolderWriters[] = {
+    {"quantize", [](const std::filesystem::path& folder) { write_model(folder / "model"); },
+     [](const std::filesystem::path& folder) {
+       return std::vector<std::string>{"quantize", folder / "model", folder / "out", "--host"};
+     }},
+    {"make_checkpoint", [](const std::filesystem::path&) {},
+     [](const std::filesystem::path& folder) {
+       return std::vector<std::string>{"make-checkpoint", folder / "out", "--experts", "64"};
+     }}};
+
+struct WrittenFolder {
+  explicit WrittenFolder(const FolderWriter& which) : writer(which) {
+    writer.prepare(scratch.path());
+    before = names_in(scratch.path());
   }
-  return status;
-}
 
-class Interrupted : public testing::TestWithParam<int> {};
+  // end_tool() of the command, begun again if it was done before the signal came.
+  int end(int signal) const {
+    constexpr int kTries = 20;
+    int status = 0;
+    for (int i = 0; i < kTries && !WIFSIGNALED(status); ++i) {
+      std::filesystem::remove_all(scratch / "out");
+      status = end_tool(writer.arguments(scratch.path()), signal,
+                        [&] { return names_in(scratch.path()).size() > before.size(); });
+    }
+    return status;
+  }
 
-TEST_P(Interrupted, QuantizeLeavesNothing) {
-  const ScopedFolder scratch;
-  const std::filesystem::path& folder = scratch.path();
-  write_model(folder / "model");
-  std::signal(GetParam(), SIG_DFL);  // what runs in the background may inherit that it is ignored
-  const int status = end_quantisation(folder, GetParam());
+  const FolderWriter& writer;
+  ScopedFolder scratch;
+  std::vector<std::string> before;
+};
+
+class Interrupted : public testing::TestWithParam<std::tuple<FolderWriter, int>> {};
+
+TEST_P(Interrupted, LeavesNothing) {
+  const auto& [writer, signal] = GetParam();
+  const WrittenFolder folder(writer);
+  std::signal(signal, SIG_DFL);  // what runs in the background may inherit that it is ignored
+  const int status = folder.end(signal);
   ASSERT_TRUE(WIFSIGNALED(status)) << "it ended before the signal";
-  EXPECT_EQ(WTERMSIG(status), GetParam());
-  for (const std::string& name : names_in(folder))
+  EXPECT_EQ(WTERMSIG(status), signal);
+  for (const std::string& name : names_in(folder.scratch.path()))
     EXPECT_TRUE(name == "model" || name == "out") << name;  // "out": just finished
 }
 
-INSTANTIATE_TEST_SUITE_P(Signals, Interrupted, testing::Values(SIGINT, SIGTERM, SIGHUP),
-                         [](const auto& signal) { return std::to_string(signal.param); });
+INSTANTIATE_TEST_SUITE_P(Signals, Interrupted,
+                         testing::Combine(testing::ValuesIn(kFolderWriters),
+                                          testing::Values(SIGINT, SIGTERM, SIGHUP)),
+                         [](const auto& param) {
+                           return fmt::format("{}_{}", std::get<0>(param.param).name,
+                                              std::get<1>(param.param));
+                         });
 
-TEST(Interrupted, WhatAKilledProcessLeftIsRemovedByTheNextOne) {
-  const ScopedFolder scratch;
-  const std::filesystem::path& folder = scratch.path();
-  write_model(folder / "model");
-  ASSERT_TRUE(WIFSIGNALED(end_quantisation(folder, SIGKILL)));
-  std::filesystem::remove_all(folder / "out");
-  const std::vector<std::string> arguments = {"quantize", folder / "model", folder / "out",
-                                              "--host"};
+class Killed : public testing::TestWithParam<FolderWriter> {};
+
+TEST_P(Killed, WhatWasLeftIsRemovedByTheNextOne) {
+  const WrittenFolder folder(GetParam());
+  ASSERT_TRUE(WIFSIGNALED(folder.end(SIGKILL)));
+  std::filesystem::remove_all(folder.scratch / "out");
+  const auto arguments = folder.writer.arguments(folder.scratch.path());
   EXPECT_EQ(end_tool(arguments, SIGKILL, [] { return false; }), 0);
-  EXPECT_THAT(names_in(folder), testing::UnorderedElementsAre("model", "out"));
+  std::vector<std::string> expected = folder.before;
+  expected.emplace_back("out");
+  EXPECT_THAT(names_in(folder.scratch.path()), testing::UnorderedElementsAreArray(expected));
 }
+
+INSTANTIATE_TEST_SUITE_P(Writers, Killed, testing::ValuesIn(kFolderWriters),
+                         [](const auto& param) { return param.param.name; });
 
 TEST(InPlace, QuantisingAFileOntoItselfIsRefused) {
   const ScopedFolder scratch;

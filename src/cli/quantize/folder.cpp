@@ -7,10 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 namespace tilewright::cli {
 
@@ -42,39 +39,6 @@ bool is_carried_over(const fs::path& file) {
 void require_file(bool is_done, const fs::path& path, const std::error_code& error) {
   require(is_done && !error, ErrorKind::kInvalidArgument, "quantize: {}: {}", path.string(),
           error.message());
-}
-
-constexpr const char* kPartialSuffix = ".partial";
-
-std::string partial_prefix(const fs::path& path) {
-  return fmt::format(".{}.", path.filename().string());
-}
-
-// A lock that ends with the process, however that ends; -1 if another one holds it, or where
-// folders cannot be locked.
-int lock_folder(const fs::path& folder) {
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0 || ::flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
-  ::close(fd);
-  return -1;
-}
-
-// Partial folders of `path` whose process has ended.
-void remove_abandoned(const fs::path& path) {
-  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  std::error_code error;
-  std::vector<fs::path> found;
-  for (const fs::directory_entry& entry : fs::directory_iterator(parent, error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(partial_prefix(path)) && name.ends_with(kPartialSuffix))
-      found.push_back(entry.path());
-  }
-  for (const fs::path& folder : found) {
-    const int lock = lock_folder(folder);
-    if (lock < 0) continue;
-    fs::remove_all(folder, error);
-    ::close(lock);
-  }
 }
 
 }  // namespace
@@ -138,24 +102,11 @@ CheckpointOutput::CheckpointOutput(const fs::path& path, const CheckpointSource&
   require(!is_present(path_), ErrorKind::kInvalidArgument,
           "quantize: {} exists; a folder of shards is written as a whole. Name a new folder",
           path_.string());
-  remove_abandoned(path_);
-  temporary_ = TemporaryPath(path_.parent_path() / fmt::format("{}{}{}", partial_prefix(path_),
-                                                               static_cast<long>(::getpid()),
-                                                               kPartialSuffix));
-  std::error_code error;
-  const bool is_made = fs::create_directory(temporary_.path(), error);
-  require_file(is_made, temporary_.path(), error);
-  lock_ = lock_folder(temporary_.path());
-}
-
-CheckpointOutput::~CheckpointOutput() {
-  std::error_code ignored;
-  if (!temporary_.empty()) fs::remove_all(temporary_.path(), ignored);
-  if (lock_ >= 0) ::close(lock_);
+  folder_.emplace(path_);
 }
 
 fs::path CheckpointOutput::path_of(const Shard& shard) const {
-  return temporary_.empty() ? path_ : temporary_.path() / shard.file;
+  return folder_ ? folder_->path() / shard.file : path_;
 }
 
 void CheckpointOutput::write_config(const Json& config) const {
@@ -164,33 +115,31 @@ void CheckpointOutput::write_config(const Json& config) const {
   Json model = read_json(from);
   if (model.is_object() && config.is_null()) model.erase("quantization_config");
   if (model.is_object() && !config.is_null()) model["quantization_config"] = config;
-  write_json(temporary_.path() / kConfigName, model);
+  write_json(folder_->path() / kConfigName, model);
 }
 
 void CheckpointOutput::finish(const std::map<std::string, std::string>& places, std::int64_t bytes,
                               const Json& config, CheckpointNames names) {
-  if (temporary_.empty()) return;
+  if (!folder_) return;
   if (source_.has_index)
-    write_json(temporary_.path() / kIndexName,
+    write_json(folder_->path() / kIndexName,
                {{"metadata", {{"total_size", bytes}}}, {"weight_map", places}});
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(source_.folder, error)) {
     if (!entry.is_regular_file(error) || !is_carried_over(entry.path())) continue;
-    const fs::path to = temporary_.path() / entry.path().filename();
+    const fs::path to = folder_->path() / entry.path().filename();
     require_file(fs::copy_file(entry.path(), to, error), to, error);
     fs::permissions(to, fs::perms::owner_write, fs::perm_options::add, error);
   }
   write_config(config);
   if (!config.is_null() && names == CheckpointNames::kModelOpt)
-    write_json(temporary_.path() / kQuantConfigName, {{"producer", config["producer"]},
-                                                      {"quantization",
-                                                       {{"quant_algo", config["quant_algo"]},
-                                                        {"kv_cache_quant_algo", nullptr},
-                                                        {"group_size", config["group_size"]},
-                                                        {"exclude_modules", config["ignore"]}}}});
-  fs::rename(temporary_.path(), path_, error);
-  require_file(true, path_, error);
-  temporary_.forget();
+    write_json(folder_->path() / kQuantConfigName, {{"producer", config["producer"]},
+                                                    {"quantization",
+                                                     {{"quant_algo", config["quant_algo"]},
+                                                      {"kv_cache_quant_algo", nullptr},
+                                                      {"group_size", config["group_size"]},
+                                                      {"exclude_modules", config["ignore"]}}}});
+  folder_->commit();
 }
 
 }  // namespace tilewright::cli

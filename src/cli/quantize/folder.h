@@ -1,12 +1,13 @@
 // Checkpoints as files: one safetensors file, or a folder of shards with an index and a config.
 #pragma once
 
-#include "base/temporary_path.h"
+#include "base/file.h"
 #include "formats/checkpoint_weight.h"
 
 #include <filesystem>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,15 +35,11 @@ struct CheckpointSource {
 nlohmann::json quantization_config(CheckpointNames names, const BlockFormat& format,
                                    const std::vector<std::string>& kept_modules);
 
-/// A file, or a folder that gets its name in finish(); without that nothing is left. What a process
-/// that was killed left of the same folder is removed first.
+/// A file, or a folder that gets its name in finish(); without that nothing is left (AtomicFolder).
 class CheckpointOutput {
  public:
   /// Errors   InvalidArgument if `path` is the input, or a folder that exists already
   CheckpointOutput(const std::filesystem::path& path, const CheckpointSource& source);
-  ~CheckpointOutput();
-  CheckpointOutput(const CheckpointOutput&) = delete;
-  CheckpointOutput& operator=(const CheckpointOutput&) = delete;
 
   std::filesystem::path path_of(const Shard& shard) const;
   /// Index, configuration and the other files of the folder. `places`: tensor to file; `config`
@@ -55,8 +52,7 @@ class CheckpointOutput {
 
   const CheckpointSource& source_;
   std::filesystem::path path_;
-  TemporaryPath temporary_;  // of a folder
-  int lock_ = -1;            // held on it while this process lives
+  std::optional<AtomicFolder> folder_;  // empty: a single file
 };
 
 }  // namespace tilewright::cli

@@ -1,6 +1,7 @@
 #include "model/checkpoint/make_checkpoint.h"
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/safetensors_writer.h"
 #include "formats/minifloat.h"
@@ -125,6 +126,13 @@ class CheckpointWriter final : public TensorReader {
   std::map<std::int64_t, std::int64_t> left_;  // tensors that a file waits for
 };
 
+// What cannot be made is said when the folder itself is.
+void make_parents(const fs::path& folder) {
+  const fs::path parent = (folder.has_filename() ? folder : folder.parent_path()).parent_path();
+  std::error_code ignored;
+  if (!parent.empty()) fs::create_directories(parent, ignored);
+}
+
 }  // namespace
 
 Config small_config(std::string_view like) {
@@ -150,14 +158,16 @@ Config small_config(std::string_view like) {
 void make_checkpoint(const fs::path& folder, const CheckpointRequest& request,
                      const std::function<void(std::int64_t)>& progress) {
   std::error_code error;
-  fs::create_directories(folder, error);
-  require(fs::is_directory(folder, error) && fs::is_empty(folder, error) && !error,
+  const bool is_present = fs::exists(folder, error);
+  require(!is_present || (fs::is_directory(folder, error) && fs::is_empty(folder, error)),
           ErrorKind::kInvalidArgument,
           "{}: cannot write a checkpoint there; expected a name that is free, or an empty folder",
           folder.string());
-  CheckpointWriter writer(folder, request, progress);
+  if (!is_present) make_parents(folder);
+  AtomicFolder written(folder);
+  CheckpointWriter writer(written.path(), request, progress);
   read_model(request.config, writer, true);
-  write_json(folder / "model.safetensors.index.json", writer.index());
+  write_json(written.path() / "model.safetensors.index.json", writer.index());
   nlohmann::json config = config_json(request.config);
   if (request.experts == NumberFormat::kMxfp4) config["expert_dtype"] = "fp4";
   config["quantization_config"] = {{"quant_method", "fp8"},
@@ -165,7 +175,8 @@ void make_checkpoint(const fs::path& folder, const CheckpointRequest& request,
                                    {"activation_scheme", "dynamic"},
                                    {"weight_block_size", {128, 128}},
                                    {"scale_fmt", "ue8m0"}};
-  write_json(folder / "config.json", config);
+  write_json(written.path() / "config.json", config);
+  written.commit();
 }
 
 }  // namespace tilewright::model

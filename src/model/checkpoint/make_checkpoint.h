@@ -23,10 +23,11 @@ struct CheckpointRequest {
   std::uint64_t seed = 1;
 };
 
-/// Writes config.json, a safetensors file for each layer and so on (released.h), and the index, in
-/// this order but config.json last: a folder without it is not complete. The folder is made if it
-/// is not there. `progress` is told of bytes that were written.
-/// Errors   InvalidArgument if the folder has files already; those of SafetensorsWriter
+/// Writes config.json, a safetensors file for each layer and so on (released.h), and the index. The
+/// folder appears when it is complete (AtomicFolder); its parents are made if they are not there.
+/// `progress` is told of bytes that were written.
+/// Errors   InvalidArgument if the folder has files already; those of AtomicFolder and
+///          SafetensorsWriter
 void make_checkpoint(const std::filesystem::path& folder, const CheckpointRequest& request,
                      const std::function<void(std::int64_t bytes)>& progress = {});
 
