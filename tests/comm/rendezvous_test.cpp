@@ -222,13 +222,36 @@ class LauncherTest : public ::testing::Test {
   // What may be set where the tests run.
   std::vector<std::unique_ptr<ScopedEnv>> cleared_ = [] {
     std::vector<std::unique_ptr<ScopedEnv>> all;
-    for (const char* name :
-         {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
-          "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE", "SLURM_PROCID",
-          "SLURM_NTASKS", "TILEWRIGHT_RENDEZVOUS"})
+    for (const char* name : {"RANK",
+                             "WORLD_SIZE",
+                             "LOCAL_RANK",
+                             "LOCAL_WORLD_SIZE",
+                             "MASTER_ADDR",
+                             "MASTER_PORT",
+                             "OMPI_COMM_WORLD_RANK",
+                             "OMPI_COMM_WORLD_SIZE",
+                             "PMI_RANK",
+                             "PMI_SIZE",
+                             "MPI_LOCALRANKID",
+                             "MPI_LOCALNRANKS",
+                             "SLURM_PROCID",
+                             "SLURM_NTASKS",
+                             "SLURM_LOCALID",
+                             "SLURM_NTASKS_PER_NODE",
+                             "SLURM_STEP_NUM_NODES",
+                             "SLURM_NNODES",
+                             "SLURM_STEP_NODELIST",
+                             "SLURM_JOB_NODELIST",
+                             "SLURM_NODELIST",
+                             "TILEWRIGHT_RENDEZVOUS"})
       all.push_back(std::make_unique<ScopedEnv>(name, ""));
     return all;
   }();
+
+  static Launch read_launch_at(const char* host) {
+    const ScopedEnv address("MASTER_ADDR", host);
+    return read_launch();
+  }
 };
 
 TEST_F(LauncherTest, NobodyStartedIt) {
@@ -264,6 +287,81 @@ TEST_F(LauncherTest, MpirunAndSlurmOnOneHost) {
   EXPECT_LT(launch.port, 31600);
   const ScopedEnv other("SLURM_JOB_ID", "4712");
   EXPECT_NE(read_launch().port, launch.port);
+}
+
+// What ray.train.torch.TorchTrainer sets: as torchrun, but nothing of an agent.
+TEST_F(LauncherTest, RayTrain) {
+  const ScopedEnv rank("RANK", "3"), size("WORLD_SIZE", "4"), local("LOCAL_RANK", "1"),
+      local_size("LOCAL_WORLD_SIZE", "2"), node("NODE_RANK", "1"), host("MASTER_ADDR", "10.0.0.7"),
+      port("MASTER_PORT", "41234");
+  const Launch launch = read_launch();
+  EXPECT_EQ(launch.rank, 3);
+  EXPECT_EQ(launch.size, 4);
+  EXPECT_EQ(launch.local_rank, 1);
+  EXPECT_EQ(launch.host, "10.0.0.7");
+  EXPECT_EQ(launch.port, 41235);
+}
+
+// Hydra, of MPICH and Intel MPI.
+TEST_F(LauncherTest, Pmi) {
+  const ScopedEnv rank("PMI_RANK", "3"), size("PMI_SIZE", "4"), local("MPI_LOCALRANKID", "3");
+  {
+    const ScopedEnv all("MPI_LOCALNRANKS", "4");
+    EXPECT_EQ(read_launch().rank, 3);
+    EXPECT_EQ(read_launch().size, 4);
+    EXPECT_EQ(read_launch().local_rank, 3);
+    EXPECT_EQ(read_launch().host, "127.0.0.1");
+    EXPECT_EQ(read_launch().started_by, "mpirun");
+  }
+  const ScopedEnv half("MPI_LOCALNRANKS", "2"), second("MPI_LOCALRANKID", "1");
+  EXPECT_THAT(error_of([] { read_launch(); }),
+              HasSubstr("2 of 4 ranks are on this host, and MASTER_ADDR is not set"));
+  const ScopedEnv host("MASTER_ADDR", "node0");
+  EXPECT_EQ(read_launch().host, "node0");
+  EXPECT_EQ(read_launch().local_rank, 1);
+}
+
+// mpirun starts its proxies by srun, one a host, and ranks see what that set.
+TEST_F(LauncherTest, PmiInAJobOfSlurm) {
+  const ScopedEnv rank("PMI_RANK", "0"), size("PMI_SIZE", "16"), local("MPI_LOCALRANKID", "0"),
+      proxy("SLURM_PROCID", "0"), proxies("SLURM_NTASKS", "2"), localid("SLURM_LOCALID", "0"),
+      host("MASTER_ADDR", "node0");
+  EXPECT_EQ(read_launch().size, 16);
+  EXPECT_EQ(read_launch().started_by, "mpirun");
+}
+
+// srun -N2 -n16: nothing says how many ranks a host has.
+TEST_F(LauncherTest, SlurmOnSeveralHosts) {
+  const ScopedEnv rank("SLURM_PROCID", "9"), size("SLURM_NTASKS", "16"),
+      local("SLURM_LOCALID", "1"), hosts("SLURM_NNODES", "2");
+  const auto host_of = [](const char* list) {
+    const ScopedEnv names("SLURM_JOB_NODELIST", list);
+    return read_launch().host;
+  };
+  EXPECT_EQ(host_of("node[07-09,12],gpu1"), "node07");
+  EXPECT_EQ(host_of("node[3,5]"), "node3");
+  EXPECT_EQ(host_of("gpu-a,gpu-b"), "gpu-a");
+  EXPECT_EQ(host_of("rack[2-3]-node[1-4]"), "rack2-node1");
+  EXPECT_EQ(host_of("n[1-2].cluster,m"), "n1.cluster");
+  for (const char* wrong : {"", "node[07-09", "["})
+    EXPECT_THAT(error_of([&] { host_of(wrong); }),
+                HasSubstr("16 ranks are on 2 hosts, and neither SLURM_STEP_NODELIST nor "
+                          "SLURM_JOB_NODELIST names them; set MASTER_ADDR"))
+        << wrong;
+  {
+    const ScopedEnv pmi("PMI_RANK", "9"), pmi_size("PMI_SIZE", "16");  // --mpi=pmi2
+    EXPECT_EQ(host_of("node[07-09]"), "node07");
+    EXPECT_EQ(read_launch_at("node0").local_rank, 1);
+    EXPECT_EQ(read_launch_at("node0").started_by, "Slurm");
+  }
+  const ScopedEnv job("SLURM_JOB_NODELIST", "node[1-4]");
+  const ScopedEnv step("SLURM_STEP_NODELIST", "node[3-4]");
+  EXPECT_EQ(read_launch().host, "node3");
+  {
+    const ScopedEnv one("SLURM_STEP_NUM_NODES", "1");  // of a job of several
+    EXPECT_EQ(read_launch().host, "127.0.0.1");
+  }
+  EXPECT_EQ(read_launch_at("node8").host, "node8");
 }
 
 TEST_F(LauncherTest, SaysWhatIsWrong) {
