@@ -183,7 +183,7 @@ TEST(FullDisk, ALimitOfFileSizesIsAnErrorThatLeavesNothing) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-// Files of a few layers fit the limit of 1 MiB, the embedding does not, or nothing does.
+// The file of the embedding fits the first limit, those of layers do not; nothing fits the second.
 TEST(FullDisk, ACheckpointThatCannotBeWrittenLeavesNothing) {
   for (const char* limit : {"1024", "8"}) {
     const ScopedFolder folder;
@@ -263,16 +263,18 @@ std::vector<std::string> names_in(const std::filesystem::path& folder) {
 // Commands that write a folder `out` of `folder`.
 struct FolderWriter {
   const char* name;
+  const char* last;  // file of a folder that is complete
   void (*prepare)(const std::filesystem::path& folder);
   std::vector<std::string> (*arguments)(const std::filesystem::path& folder);
 };
 
 const FolderWriter kFolderWriters[] = {
-    {"quantize", [](const std::filesystem::path& folder) { write_model(folder / "model"); },
+    {"quantize", "model.safetensors",
+     [](const std::filesystem::path& folder) { write_model(folder / "model"); },
      [](const std::filesystem::path& folder) {
        return std::vector<std::string>{"quantize", folder / "model", folder / "out", "--host"};
      }},
-    {"make_checkpoint", [](const std::filesystem::path&) {},
+    {"make_checkpoint", "config.json", [](const std::filesystem::path&) {},
      [](const std::filesystem::path& folder) {
        return std::vector<std::string>{"make-checkpoint", folder / "out", "--experts", "64"};
      }}};
@@ -310,7 +312,10 @@ TEST_P(Interrupted, LeavesNothing) {
   ASSERT_TRUE(WIFSIGNALED(status)) << "it ended before the signal";
   EXPECT_EQ(WTERMSIG(status), signal);
   for (const std::string& name : names_in(folder.scratch.path()))
-    EXPECT_TRUE(name == "model" || name == "out") << name;  // "out": just finished
+    EXPECT_TRUE(name == "model" || name == "out") << name;
+  // Unless it had just finished.
+  EXPECT_EQ(std::filesystem::exists(folder.scratch / "out"),
+            std::filesystem::exists(folder.scratch / "out" / writer.last));
 }
 
 INSTANTIATE_TEST_SUITE_P(Signals, Interrupted,
