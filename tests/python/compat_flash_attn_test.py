@@ -637,6 +637,51 @@ def test_backward_is_refused():
         out.sum().backward()
 
 
+@pytest.mark.parametrize("given", [
+    {"seqused_q": [20, 3]}, {"seqused_k": [33, 20]}, {"seqused_q": [20, 3], "seqused_k": [33, 20]},
+    {"attention_chunk": 8}, {"attention_chunk": 8, "seqused_q": [20, 3]}])
+@pytest.mark.parametrize("returns_lse", [False, True])
+def test_operands_that_require_gradients_have_results(given, returns_lse):
+    """Lengths and chunks go by an operator that writes to what it is given, which is no concern of the caller."""
+    q, k, v = (x.flatten(0, 1) for x in operands())
+    given = {name: i32(x) if isinstance(x, list) else x for name, x in given.items()}
+    call = (i32([0, 20, 40]), i32([0, 33, 66]), 20, 33)
+    expected = fa.flash_attn_varlen_func(q, k, v, *call, **given)
+    out = fa.flash_attn_varlen_func(q.requires_grad_(), k, v.requires_grad_(), *call, **given,
+                                    return_attn_probs=returns_lse)
+    out = out[0] if returns_lse else out
+    assert out.requires_grad and torch.equal(out, expected)
+    with pytest.raises(NotImplementedError, match="no backward"):
+        out.sum().backward()
+    with torch.no_grad():
+        assert not fa.flash_attn_varlen_func(q, k, v, *call, **given).requires_grad
+
+
+def test_caches_with_queries_that_require_gradients():
+    q, k, v = operands()
+    none = dict.fromkeys(("rotary_cos", "rotary_sin", "cache_batch_idx", "page_table", "softmax_scale"))
+    given = {"cache_seqlens": i32([33, 20]), "seqused_q": i32([20, 3]), "descales": (None,) * 3, **none}
+    given |= {"causal": True, "window": (-1, -1), "softcap": 0.0, "rotary_interleaved": True, "num_splits": 0,
+              "return_lse": True, "attention_chunk": 0}
+    expected, _ = with_cache("test", q, k, v, None, None, **given)
+    out, _ = with_cache("test", q.requires_grad_(), k, v, None, None, **given)
+    assert out.requires_grad and torch.equal(out, expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, E4M3])
+@pytest.mark.parametrize("rows", [0, 33])
+def test_sequences_that_are_all_empty(dtype, rows):
+    """The longest sequence of keys is one of 0: there is nothing to attend to."""
+    q, k, v = (x[0].to(dtype) for x in operands(b=1))
+    k, v = k[:rows], v[:rows]
+    for given in ({"seqused_q": i32([20])}, {"seqused_k": i32([0])}):
+        out, lse = fa.flash_attn_varlen_func(q, k, v, i32([0, 20]), i32([0, 0]), 20, 0, **given,
+                                             return_attn_probs=True)
+        assert not out.any() and (lse == -torch.inf).all()
+    with pytest.raises(ValueError, match="max_seqlen_q and max_seqlen_k go with"):
+        fa.flash_attn_varlen_func(q, k, v, i32([0, 20]), i32([0, 0]), 20, None, seqused_q=i32([20]))
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_combine(dtype):
     parts, lse = torch.randn(5, 2, 7, 4, 64, device=place()), torch.randn(5, 2, 7, 4, device=place())

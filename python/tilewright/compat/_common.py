@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from tilewright._errors import Unsupported
 from tilewright._reasons import Reason
+from tilewright.torch._ops import no_backward
 
 _counts: Counter[str] = Counter()
 
@@ -32,6 +34,25 @@ def reset_stats() -> None:
 
 def count(kind: str) -> None:
     _counts[kind] += 1
+
+
+class _Forward(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, name: str, call: Callable[[], Any], *operands: Tensor) -> Any:
+        ctx.name = name
+        return call()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        no_backward(ctx.name)
+
+
+def forward_alone(name: str, call: Callable[[], Any], *operands: Tensor) -> Any:
+    """call(), which writes to tensors that were made for it: where an operand requires a gradient the
+    result does so too, and its backward is refused, as that of operators that make their results."""
+    if torch.is_grad_enabled() and any(x.requires_grad for x in operands):
+        return _Forward.apply(name, call, *operands)  # type: ignore[no-untyped-call]
+    return call()
 
 
 def reason(field: str, value: object, rule: str, fix: str) -> Reason:

@@ -15,7 +15,7 @@ from tilewright.torch import _attention, _paged
 from tilewright.torch._context import Way, known_calls, places_of
 
 from . import _chunks, _flash_latent
-from ._common import count, fit, packed, reason, refuse, shape_of
+from ._common import count, fit, forward_alone, packed, reason, refuse, shape_of
 
 HEAD_DIMS = (64, 128, 256)
 _DTYPES = (torch.bfloat16, torch.float16, torch.float8_e4m3fn)
@@ -256,17 +256,24 @@ def _in_use(
     """By a kernel that reads the lengths, and knows chunks. Rows that are not in use get 0, and an lse of -inf."""
     q, cu_q, cu_k = used[0], cu[0], cu[1]
     shape = _attention.out_shape(q, used[2])
-    sizes = tuple(int(n) if n is not None else 0 for n in cu[2:])
-    lse = None
-    if cu_q is not None and 0 in sizes and q.shape[0]:
+    if cu_q is not None and None in cu[2:] and q.shape[0]:
         raise ValueError("max_seqlen_q and max_seqlen_k go with cu_seqlens_q and cu_seqlens_k")
-    if seqused_q is not None:
+    sizes = tuple(int(n or 0) for n in cu[2:])
+    is_empty = used[1].numel() == 0 or (cu_q is not None and 0 in sizes)  # the longest sequence is
+    lse = None
+    is_given = out is not None
+    if seqused_q is not None or is_empty:
         dtype = torch.bfloat16 if q.dtype == E4M3 else q.dtype
         out = torch.zeros(shape, dtype=dtype, device=q.device) if out is None else out.zero_()
         rows = _attention._lse_shape(q)
         lse = q.new_full(rows, -math.inf, dtype=torch.float32) if return_lse else None
+        if is_empty:
+            return out, lse
     given = (*used, None, seqused_q, seqused_k, cu_q, cu_k, None, *descales, out, lse, return_lse)
-    done = _paged.attend((*given, *sizes, *options, "auto", chunk))
+    def attend() -> Any:
+        return _paged.attend((*given, *sizes, *options, "auto", chunk))
+
+    done = attend() if is_given else forward_alone("attention_paged", attend, *used)
     return done if return_lse else (done, None)
 
 

@@ -15,7 +15,7 @@ from tilewright.torch import _attention, _decode, _paged
 from tilewright.torch._context import Way, known_calls, places_of
 
 from . import _chunks, _flash_latent
-from ._common import count, fit, packed, reason, refuse, shape_of
+from ._common import count, fit, forward_alone, packed, reason, refuse, shape_of
 from ._flash_attn import E4M3, HEAD_DIMS, int32_reasons, lacking, operand_reasons
 
 MAX_DECODE_QUERIES = 16
@@ -311,6 +311,7 @@ def _over_pages(
         page_table = torch.arange(batch, dtype=torch.int32, device=q.device)[:, None]
     result_shape = _attention.out_shape(q, v)
     result = out if out is not None and out.shape == result_shape else None
+    is_given = out is not None
     lse: Tensor | None = None
     if used_q is not None:
         dtype = torch.bfloat16 if q.dtype == E4M3 else q.dtype
@@ -320,7 +321,11 @@ def _over_pages(
     given: tuple[Any, ...]
     given = (q, k, v, _table(page_table), used_q, lengths, cu_q, cu_k, None, *descales)
     given += (result, lse, return_lse)
-    done = _paged.attend((*given, max_q, room, *options, "auto", chunk))
+
+    def attend() -> Any:
+        return _paged.attend((*given, max_q, room, *options, "auto", chunk))
+
+    done = attend() if is_given else forward_alone("attention_paged", attend, q, k, v)
     found: Tensor = done[0] if return_lse else done
     lse = done[1] if return_lse else None
     if found is not out:
