@@ -106,10 +106,16 @@ def model_served(log):
     return f"{tokens / served['seconds']:,.0f} total tokens/s a GPU"
 
 
-def latent_beside(log):
-    ours, theirs = ([s for s in pick(log["samples"], source=source, kind="dense", sequences=128)]
-                    for source in ("tilewright", "flash_mla"))
-    return f"{span(speedups(ours, theirs, problem))} times its speed"
+def latent_beside(*selections):
+    """Beside FlashMLA, of each selection: members of samples, and the fewest sequences."""
+    def of(log, fewest=1, **which):
+        ours, theirs = ([s for s in pick(log["samples"], source=source, **which)
+                         if s["problem"]["sequences"] >= fewest] for source in ("tilewright", "flash_mla"))
+        return span(speedups(ours, theirs, problem))
+
+    def tell(log):
+        return " / ".join(of(log, **which) for which in selections) + " times its speed"
+    return tell
 
 
 def decode_rates(log):
@@ -211,6 +217,7 @@ PEERS = "2026-11-22-attention-peers.json"
 K7 = "2026-11-23-attention-k7-forms.json"
 LINEAR = "2026-11-22-linear-peers.json"
 SPARSE = "2026-11-22-sparse-attention.json"
+MLA = "2026-11-27-mla-peers-h200.json"
 DECODE_PEERS = "2026-11-23-decode-peers.json"
 TOKENIZER = "2026-11-26-tokenizer-peers.json"
 # Section, claim, log, what computes the result from it, whether the README has it.
@@ -286,7 +293,11 @@ ROWS = [
     ("DeepSeek-V4", "all V4-Flash on two GPUs, 32 sequences a GPU of 8192 tokens in and 1024 out, steady state",
      "2026-11-27-serve-2xh200-one-order.json", model_served, True),
     ("DeepSeek-V3", "decoding over all keys of pages of 576, from 128 sequences, beside FlashMLA",
-     "2026-11-27-mla-peers-h200.json", latent_beside, False),
+     MLA, latent_beside({"kind": "dense", "sequences": 128}), False),
+    ("DeepSeek-V3", "decoding over lists of FP8 records, 64 to 148 sequences / 2 sequences", MLA,
+     latent_beside({"kind": "lists", "fewest": 64}, {"kind": "lists", "sequences": 2}), False),
+    ("DeepSeek-V3", "prefill over lists, 128 / 64 heads", MLA,
+     latent_beside({"kind": "prefill", "heads": 128}, {"kind": "prefill", "heads": 64}), False),
 ]
 
 # What is compared with what: claim, result, where it is checked.
