@@ -11,7 +11,7 @@ namespace tilewright::kernels {
 
 /// Who copies a tile of keys: one thread its few parts, as many as pages of 64 make of it, warps
 /// more of them, or, where these are short, warps row by row. A thread's look-ups of five parts
-/// (head_dim 256) and of three (192) took longer than their tile's products.
+/// (head_dim 256) took longer than their tile's products; of three (192) it is the slower one, too.
 enum class PageCopies : std::int32_t { kThread, kWarps, kRows };
 inline constexpr int kMostThreadParts = 2;
 constexpr int thread_parts(int keys) {
