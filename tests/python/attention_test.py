@@ -1,7 +1,7 @@
 """Attention in whole sequences and in decoding against float64, on small ragged shapes.
 
-Tolerance: exp(s) is rounded to bf16 before it meets v, and the result once more, 2^-9 each of at most max|v|; the
-sums are of fp32. 2^-7 max|v| is four times that.
+Tolerance: exp(s) is rounded to bf16 before it meets v, and the result once more, by 2^-8 of at most max|v| each;
+the sums are of fp32. Together 2^-7 max|v|.
 """
 
 import concurrent.futures

@@ -1,4 +1,5 @@
-"""What the tests of the Python package share: the simulated H200. Tests that need a GPU are skipped."""
+"""What the tests of the Python package share: the simulated H200, and the GPU for tensors of torch where there is
+one. Tests that need a GPU are skipped without."""
 
 import pytest
 
@@ -12,9 +13,15 @@ def dev():
 
 @pytest.fixture(scope="session")
 def kernels(dev):
-    """Skips where the library was built without kernels."""
+    """Skips where the library was built without kernels for the device that tensors of torch are on."""
     try:
-        tilewright.RmsNorm(dev, rows=1, cols=128, x_dtype="bf16")
+        from torch_reference import place
+    except ImportError:
+        device = dev
+    else:
+        device = tilewright.Device("cuda:0") if place() == "cuda" else dev
+    try:
+        tilewright.RmsNorm(device, rows=1, cols=128, x_dtype="bf16")
     except tilewright.Unsupported as error:
         pytest.skip(f"built without kernels: {error}")
 

@@ -1,7 +1,8 @@
 """DeepSeek-V4's operators against float64: sparse attention, rows of caches and lists of them, compressors, the
 indexer, hyper-connections.
 
-Tolerance: sums are of fp32; what is written as bf16 is rounded once, 2^-9 of its size, unless a test says more.
+Tolerance: sums are of fp32; what is written as bf16 is rounded once, by at most 2^-8 of its size, unless a test
+says more.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Linear layers, quantising and mixtures of experts against float64.
 
-Tolerance: products and sums are of fp32; results are rounded to bf16 once, 2^-9 of their size, the middle of an
-expert once more. Weights are taken as decoded, so their rounding is no error.
+Tolerance: products and sums are of fp32; results are rounded to bf16 once, by at most 2^-8 of their size, the
+middle of an expert once more. Weights are taken as decoded, so their rounding is no error.
 """
 
 import numpy as np

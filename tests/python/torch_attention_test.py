@@ -1,6 +1,7 @@
 """tilewright.torch's attention against float64, as operators of torch, compiled, and on bad input.
 
-Tolerance: weights and results are rounded to bf16, 2^-9 each of at most max|v| < 5.
+Tolerance: a result is rounded to bf16, by 2^-8 of itself at most, and is below max|v| < 5; roundings of the
+weights, much smaller parts of it, average out.
 """
 
 import pytest

@@ -11,7 +11,7 @@ from torch_reference import attention, bf16, close, i32, place  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("kernels", "torch_device")
 E4M3 = torch.float8_e4m3fn
-LIMIT = 2e-2  # values below 5, roundings of bf16, 2^-9 each
+LIMIT = 2e-2  # values below 5, rounded to bf16 by 2^-8 of themselves at most
 
 
 class Pages:

@@ -13,6 +13,11 @@ def place():
     return _PLACE
 
 
+def seeded(seed):
+    """A generator of numbers that are drawn there."""
+    return torch.Generator(device=place()).manual_seed(seed)
+
+
 def attention(q, k, v, *, scale=None, causal=False, window=(-1, -1), softcap=0.0, sink=None):
     """out [b, s, h, d] and lse [b, h, s] of q [b, s, h, d] and k, v [b, t, g, d]."""
     q, k, v = (x.double() for x in (q, k, v))

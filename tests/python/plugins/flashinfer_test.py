@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
 
 from paged_batches import Case  # noqa: E402
-from torch_reference import attention, close, i32  # noqa: E402
+from torch_reference import attention, close, i32, place  # noqa: E402
 
 import tilewright  # noqa: E402
 from tilewright.compat.flashinfer import (  # noqa: E402
@@ -22,7 +22,7 @@ from tilewright.integrations._paged import write_cache  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("kernels", "torch_device")
 E4M3 = torch.float8_e4m3fn
-SPACE = torch.empty(16, dtype=torch.uint8)
+SPACE = torch.empty(16, dtype=torch.uint8, device=place())  # plan() copies its tables to where this is
 MIXED = [(1, 40), (20, 20), (7, 50)]
 
 

@@ -15,7 +15,7 @@ import tilewright.jax as tj  # noqa: E402
 from tilewright import _core  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("kernels", "on_the_simulator")
-LIMIT = 2e-2  # values below 5, roundings of bf16, 2^-9 each
+LIMIT = 2e-2  # values below 5, rounded to bf16 by 2^-8 of themselves at most
 ON_GPU = jax.default_backend() == "gpu"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_reference import attention, i32
+from torch_reference import attention, i32, seeded
 
 from tilewright.integrations._paged import PagedBatch
 
@@ -36,7 +36,7 @@ class Case:
         scale_v: float = 1.0,
         value_dim: int = 0,
     ) -> None:
-        random = torch.Generator().manual_seed(len(sequences) + 31 * d + page)
+        random = seeded(len(sequences) + 31 * d + page)
         self.sequences, self.d, self.page, self.dtype = sequences, d, page, dtype
         self.value_dim = value_dim or d
         self.heads, self.kv_heads, self.pad = heads, kv_heads, pad_sequences

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
 
 from paged_batches import Case  # noqa: E402
-from torch_reference import attention, close, i32  # noqa: E402
+from torch_reference import attention, close, i32, place  # noqa: E402
 
 import tilewright  # noqa: E402
 from tilewright.integrations import _versions, sglang  # noqa: E402
@@ -62,7 +62,7 @@ class Engine(Attention):
         self.requests = torch.tensor([requests - 1 - b for b in range(len(case.sequences))])
         self.slots = case.slots
         super().__init__(SimpleNamespace(
-            device=torch.device("cpu"),
+            device=torch.device(place()),
             page_size=case.page,
             model_config=SimpleNamespace(
                 context_len=slots.shape[1], is_encoder_decoder=False, head_dim=case.d
@@ -107,7 +107,7 @@ def forward_batch(case: Case, engine: Engine, mode: str) -> Any:
         forward_mode=Mode(mode),
         batch_size=len(case.sequences),
         seq_lens=lengths,
-        seq_lens_cpu=lengths,
+        seq_lens_cpu=lengths.cpu(),
         extend_seq_lens_cpu=[n for n, _ in case.sequences],
         req_pool_indices=engine.requests,
     )

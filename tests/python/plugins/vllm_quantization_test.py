@@ -18,6 +18,7 @@ from vllm.model_executor.layers.quantization import (  # noqa: E402
 import tilewright  # noqa: E402
 from tilewright.integrations.vllm import quantization  # noqa: E402
 from tilewright.torch import Weight  # noqa: E402
+from torch_reference import place, seeded  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("kernels", "torch_device")
 FP8 = {"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]}
@@ -28,7 +29,7 @@ NVFP4 = {
     "group_size": 16,
     "exclude_modules": ["lm_head"],
 }
-E2M1 = torch.tensor([0.0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+E2M1 = torch.tensor([0.0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], device=place())
 
 
 def test_the_name_is_known() -> None:
@@ -82,7 +83,7 @@ def one_rank(monkeypatch: Any) -> None:
 def test_nvfp4(parts: list[int]) -> None:
     """Parts of a fused weight keep global scales of their own."""
     k = 128
-    random = torch.Generator().manual_seed(sum(parts))
+    random = seeded(sum(parts))
     sizes = zip(parts, (1.0, 20.0), strict=False)
     stored = [
         Weight.quantize(scale * torch.randn(n, k, generator=random).bfloat16(), "nvfp4")
@@ -105,7 +106,7 @@ def test_nvfp4(parts: list[int]) -> None:
 @pytest.mark.usefixtures("one_rank")
 def test_fp8_with_a_bias() -> None:
     n, k = 208, 256  # the last block of rows is not whole
-    random = torch.Generator().manual_seed(3)
+    random = seeded(3)
     stored = Weight.quantize(torch.randn(n, k, generator=random).bfloat16(), "fp8")
     layer, method = torch.nn.Module(), quantization.TilewrightLinearMethod("fp8")
     method.create_weights(layer, k, [n], k, n, torch.bfloat16, weight_loader=print)

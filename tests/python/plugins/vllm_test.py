@@ -15,7 +15,7 @@ pytest.importorskip("vllm", reason="vLLM's Python sources are not installed")
 torch.set_num_threads(1)
 
 from paged_batches import Case  # noqa: E402
-from torch_reference import close, i32  # noqa: E402
+from torch_reference import close, i32, place  # noqa: E402
 from vllm.platforms.interface import DeviceCapability  # noqa: E402
 from vllm.v1.attention.backend import (  # noqa: E402
     AttentionCGSupport,
@@ -70,7 +70,7 @@ def common(case: Case, causal: bool = True, rows: int | None = None) -> CommonAt
 
 def builder(drafted: int | None = None) -> Builder:
     spec = SimpleNamespace(block_size=16)
-    return Builder(spec, ["layer"], config(drafted), torch.device("cpu"))
+    return Builder(spec, ["layer"], config(drafted), torch.device(place()))
 
 
 def run(case: Case, impl: Impl, causal: bool = True, drafted: int | None = None) -> Any:
