@@ -22,6 +22,8 @@ struct LlmOptions {
   std::int64_t cache_tokens = 0;   ///< of all that run; 0: max_tokens for each
   std::int64_t step_tokens = 256;  ///< of all in one step, up to 2048
   bool has_draft = false;          ///< speculative decoding with the checkpoint's draft layer
+  std::int64_t gpus = 0;           ///< ranks that share the model, a GPU each; 0: not asked for
+  std::string parallel = {};  ///< what they divide: "tensor" (also if empty), "expert"; see Llm
 };
 
 struct LlmSampling {
@@ -35,9 +37,10 @@ struct LlmSampling {
 
 /// Why a prompt's continuation is at its end.
 enum class LlmFinish {
-  kNone,    ///< it goes on
-  kEnd,     ///< the token ends a text
-  kLength,  ///< max_tokens, or the model's room
+  kNone,       ///< it goes on
+  kEnd,        ///< the token ends a text
+  kLength,     ///< max_tokens, or the model's room
+  kCancelled,  ///< another rank has cancelled it
 };
 
 struct LlmToken {
@@ -58,6 +61,17 @@ struct LlmCounts {
 /// token and takes prompts along, in chunks. A prompt waits until a sequence is free and the caches
 /// have room for it and all its new tokens; those behind it wait, too.
 ///
+/// Ranks    with LlmOptions::gpus or ::parallel a model is shared by ranks: heads and matrices, for
+///          one sequence, or sequences and experts, for throughput. On GPUs every rank is a process
+///          that torchrun, mpirun or srun has started, on the GPU of its local rank, with NCCL. On
+///          a simulated device `gpus` ranks are threads of this process. Without either option a
+///          model is whole, whoever started the process
+/// Calls    of processes: each opens an Llm with the same options, adds the same prompts in the
+///          same order and calls next() as often; all get the same tokens. Before each step they
+///          compare what they were given. A prompt that one cancels ends on all with the next step,
+///          with LlmFinish::kCancelled where it was not cancelled. What open() or next() throws on
+///          one is told to the others, whose next() throws that sentence
+///
 ///     Llm llm = Llm::open("V4/", {.sequences = 32});
 ///     llm.add(tokenizer.encode("The kernel "));
 ///     while (const auto next = llm.next()) ...     // and add() at any time
@@ -68,7 +82,10 @@ class Llm {
   /// Reads the checkpoint in a folder to the device.
   /// Errors   InvalidArgument: a number or word that makes no sense, a checkpoint that does not fit
   ///          its config.json or lacks the draft layer; Unsupported: another model, or formats that
-  ///          the device has no kernels for; OutOfMemory; ParseError; DeviceError
+  ///          the device has no kernels for; OutOfMemory; ParseError; DeviceError. Of ranks
+  ///          InvalidArgument: more than one on a GPU without a launcher, or with "reference"; not
+  ///          as many as it has started; a number that does not divide the model. Unsupported: no
+  ///          NCCL. DeviceError: a rank that failed, or did not come within 5 minutes
   static Llm open(const std::filesystem::path& folder, const LlmOptions& options = {});
   ~Llm();
   Llm(Llm&& other) noexcept;
@@ -87,7 +104,8 @@ class Llm {
   bool cancel(std::int64_t request);
   /// The next token of any prompt, after a step of the model if none is left of the last one;
   /// nothing: every prompt has ended.
-  /// Errors   DeviceError
+  /// Errors   DeviceError, also of a rank that failed, ended, or did not come within 2 minutes;
+  ///          InvalidArgument if ranks were given different prompts. Ranks are at their end then
   std::optional<LlmToken> next();
   LlmCounts counts() const noexcept;
 

@@ -1567,7 +1567,8 @@ TW_API tw_status tw_token_stream_finish(tw_token_stream* stream, const char** te
 typedef enum tw_llm_finish {
   TW_LLM_FINISH_NONE = 0, /* it goes on */
   TW_LLM_FINISH_END = 1, /* the token ends a text */
-  TW_LLM_FINISH_LENGTH = 2 /* max_tokens, or the model's room */
+  TW_LLM_FINISH_LENGTH = 2, /* max_tokens, or the model's room */
+  TW_LLM_FINISH_CANCELLED = 3 /* another rank has cancelled it */
 } tw_llm_finish;
 
 /* NULL stands for what is written first. */
@@ -1584,6 +1585,8 @@ typedef struct tw_llm_options {
   int64_t step_tokens; /* of all in one step, up to 2048; default 256 */
   int32_t has_draft; /* 1: speculative decoding with the checkpoint's draft layer */
   int32_t reserved;
+  int64_t gpus; /* ranks that share the model, a GPU each; 0: not asked for */
+  const char* parallel; /* what they divide: "tensor" (also if NULL), "expert" */
 } tw_llm_options;
 
 typedef struct tw_llm_sampling {
@@ -1600,7 +1603,9 @@ typedef struct tw_llm_sampling {
 /* A DeepSeek-V4 model with the caches of some sequences; for one thread at a time. Every step
  * gives each sequence that runs its next token and takes prompts along, in chunks. A prompt
  * waits until a sequence is free and the caches have room for it and all its new tokens; those
- * behind it wait, too. */
+ * behind it wait, too. With gpus or parallel ranks share it: processes that torchrun, mpirun or
+ * srun has started, which all make the same calls and get the same tokens; on a simulated device
+ * threads of this process. */
 typedef struct tw_llm tw_llm;
 /* Reads the checkpoint in a folder to the device. options: NULL, or made by
  * tw_llm_options_init(). */
@@ -1614,11 +1619,13 @@ TW_API int64_t tw_llm_vocab_size(const tw_llm* llm);
 TW_API tw_status tw_llm_add(tw_llm* llm, const int32_t* prompt, size_t num_prompt,
                             const tw_llm_sampling* sampling, const int32_t* ends, size_t num_ends,
                             int64_t* request);
-/* 0 if it has ended, or there never was one. No token of it comes any more. */
+/* 0 if it has ended, or there never was one. No token of it comes any more. On other ranks it
+ * ends with the next step, with TW_LLM_FINISH_CANCELLED. */
 TW_API int tw_llm_cancel(tw_llm* llm, int64_t request);
 /* The next token of any prompt, after a step of the model if none is left of the last one.
  * finish: one of tw_llm_finish. A request of -1: every prompt has ended. A token of -1: none,
- * for max_tokens of 0. */
+ * for max_tokens of 0, or of a prompt that another rank has cancelled. An error of one rank is
+ * told to all. */
 TW_API tw_status tw_llm_next(tw_llm* llm, int64_t* request, int32_t* token, int32_t* finish);
 /* So far: passes through the model, tokens that it read and wrote, tokens that the draft layer
  * guessed and a step took along, and those of them that were right. NULL where it is of no

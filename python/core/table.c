@@ -1152,7 +1152,9 @@ static const Member kMembers_tw_llm_options[] = {
   {"sequences", KIND_I64, offsetof(tw_llm_options, sequences)},
   {"cache_tokens", KIND_I64, offsetof(tw_llm_options, cache_tokens)},
   {"step_tokens", KIND_I64, offsetof(tw_llm_options, step_tokens)},
-  {"has_draft", KIND_FLAG, offsetof(tw_llm_options, has_draft)}};
+  {"has_draft", KIND_FLAG, offsetof(tw_llm_options, has_draft)},
+  {"gpus", KIND_I64, offsetof(tw_llm_options, gpus)},
+  {"parallel", KIND_TEXT, offsetof(tw_llm_options, parallel)}};
 static PyObject* names_tw_llm_options[COUNT(kMembers_tw_llm_options)];
 static tw_llm_options defaults_tw_llm_options;
 static const Struct kStruct_tw_llm_options = {

@@ -15,9 +15,9 @@ from ._errors import InvalidArgument
 from ._tokenizer import Tokenizer, TokenStream
 
 Prompt = Union[str, Sequence[int]]
-FinishReason = Literal["end", "length"]
+FinishReason = Literal["end", "length", "cancelled"]
 
-_FINISH: tuple[FinishReason | None, ...] = (None, "end", "length")  # tw_llm_finish
+_FINISH: tuple[FinishReason | None, ...] = (None, "end", "length", "cancelled")  # tw_llm_finish
 _END_OF_SENTENCE = "<\uff5cend\u2581of\u2581sentence\uff5c>"
 
 
@@ -27,7 +27,8 @@ class _Options(ctypes.Structure):
     _fields_ = [("struct_bytes", ctypes.c_size_t), ("device", ctypes.c_char_p), ("kv", ctypes.c_char_p),
                 ("index", ctypes.c_char_p), ("experts", ctypes.c_char_p), ("max_tokens", ctypes.c_int64),
                 ("sequences", ctypes.c_int64), ("cache_tokens", ctypes.c_int64), ("step_tokens", ctypes.c_int64),
-                ("has_draft", ctypes.c_int32), ("reserved", ctypes.c_int32)]
+                ("has_draft", ctypes.c_int32), ("reserved", ctypes.c_int32), ("gpus", ctypes.c_int64),
+                ("parallel", ctypes.c_char_p)]
 
 
 class _Sampling(ctypes.Structure):
@@ -108,14 +109,21 @@ class LLM:
     cache_tokens    what the caches hold, of all sequences that run; 0: max_tokens for each
     step_tokens     the most of a step: one of each sequence that has been read, the rest of prompts
     draft           speculative decoding with the checkpoint's draft layer; the text stays the same
+    gpus, parallel  so many ranks share the model, a GPU each; "tensor" (the default of gpus) divides heads and
+                    matrices, for one sequence, "expert" sequences and experts, for throughput. On GPUs ranks are
+                    processes: torchrun, mpirun or srun starts the same program on each, and all get the same
+                    texts, but for one that another rank has cancelled. On a simulated device they are threads.
+                    Without either a model is whole, whoever started the process
     kv, index, experts   number formats: docs/06-deepseek-v4.md
     """
 
     def __init__(self, model: str | os.PathLike[str], *, device: str | None = None, max_tokens: int = 4096,
                  sequences: int = 16, cache_tokens: int = 0, step_tokens: int = 256, draft: bool = False,
-                 kv: str = "fp8", index: str = "mxfp4", experts: str = "stored") -> None:
+                 kv: str = "fp8", index: str = "mxfp4", experts: str = "stored", gpus: int = 0,
+                 parallel: Literal["tensor", "expert"] | None = None) -> None:
         folder = os.fspath(model)
-        words = {"device": device or "", "kv": kv, "index": index, "experts": experts}
+        words = {"device": device or "", "kv": kv, "index": index, "experts": experts,
+                 "parallel": parallel or ""}
         for name, word in {"model": folder, **words}.items():
             if "\0" in word:
                 raise InvalidArgument(f"LLM: {name} {word!r} has a zero character; take it out")
@@ -127,7 +135,7 @@ class LLM:
             setattr(options, name, word.encode() or None)
         options.max_tokens, options.sequences = max_tokens, sequences
         options.cache_tokens, options.step_tokens = cache_tokens, step_tokens
-        options.has_draft = bool(draft)
+        options.has_draft, options.gpus = bool(draft), gpus
         self._handle = ctypes.c_void_p()
         _library.call("tw_llm_open", os.fsencode(folder), ctypes.byref(options), ctypes.byref(self._handle))
         weakref.finalize(self, _library.function("tw_llm_destroy"), self._handle)
@@ -166,14 +174,15 @@ class LLM:
         tokenizer.chat() gives. sampling_params: of all of them, or one for each."""
         given = self._prompts(prompts)
         tokens: list[list[int]] = [[] for _ in given]
-        texts, finished = ["" for _ in given], ["length" for _ in given]
+        texts = ["" for _ in given]
+        finished: list[FinishReason] = ["length" for _ in given]
         for piece in self.stream(given, sampling_params):
             if piece.token is not None:
                 tokens[piece.index].append(piece.token)
             texts[piece.index] += piece.text
             finished[piece.index] = piece.finish_reason or finished[piece.index]
-        return [Completion(prompt, self._tokens(prompt), tokens[i], texts[i],
-                           "end" if finished[i] == "end" else "length") for i, prompt in enumerate(given)]
+        return [Completion(prompt, self._tokens(prompt), tokens[i], texts[i], finished[i])
+                for i, prompt in enumerate(given)]
 
     def stream(self, prompts: Prompt | Sequence[Prompt],
                sampling_params: SamplingParams | Sequence[SamplingParams] | None = None,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <future>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -50,7 +51,8 @@ class NcclRank final : public Communicator {
     check_call(library_->call.comm_init_rank(&comm_, size(), id, rank()), "ncclCommInitRank");
   }
   ~NcclRank() override {
-    // Destroying waits for the others, who may be gone.
+    // Destroying waits for the others, who may be gone, or wait for this rank.
+    rendezvous_->leave();
     if (comm_ != nullptr && failure_.empty())
       library_->call.comm_destroy(comm_);
     else
@@ -87,7 +89,8 @@ class NcclRank final : public Communicator {
  private:
   void check_call(nccl_abi::Result result, const char* function) const;
   void look();
-  void look_now_and_then();
+  bool look_now_and_then();
+  void look_who_left();
   void abort_with(std::string reason);
   void abort();
   void run_even(const Exchange& e, const void* in, void* out, void* stream) const;
@@ -100,6 +103,10 @@ class NcclRank final : public Communicator {
   std::chrono::steady_clock::time_point next_look_ = {};
   // So long it takes at most where no graph is left; where one is, it does not matter any more.
   static constexpr std::chrono::seconds kAbortTime{2};
+
+  // What a rank that has left had its part in ends long before.
+  static constexpr std::chrono::seconds kLeftTime{2};
+  std::optional<std::chrono::steady_clock::time_point> left_since_ = {};  // as this wait knows
 
   nccl_abi::Handle comm_ = nullptr;
   std::future<void> aborted_;
@@ -147,18 +154,34 @@ void NcclRank::look() {
 }
 
 // A step takes milliseconds: the host looks after the others seldom.
-void NcclRank::look_now_and_then() {
+bool NcclRank::look_now_and_then() {
   constexpr std::chrono::milliseconds kPause(20);
   const auto now = std::chrono::steady_clock::now();
-  if (now < next_look_) return;
+  if (now < next_look_) return false;
   next_look_ = now + kPause;
+  check();
+  return true;
+}
+
+// One that is done has not failed; but nobody can wait for it.
+void NcclRank::look_who_left() {
+  const std::string left = rendezvous_->left();
+  const auto now = std::chrono::steady_clock::now();
+  if (left.empty()) return;
+  if (!left_since_) left_since_ = now;
+  if (now - *left_since_ < kLeftTime) return;
+  const std::string text =
+      fmt::format("{} has ended, and rank {} of {} waits for it", left, rank(), size());
+  rendezvous_->tell_failure(text);
+  abort_with(text);
   check();
 }
 
 void NcclRank::synchronize(const Stream& stream) {
+  left_since_.reset();
   const auto begin = std::chrono::steady_clock::now();
   while (!stream.is_idle()) {
-    look_now_and_then();
+    if (look_now_and_then()) look_who_left();
     const auto waited = std::chrono::steady_clock::now() - begin;
     if (waited > timeout_) {
       const std::string text = fmt::format(

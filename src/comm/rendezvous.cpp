@@ -48,6 +48,7 @@ struct Rendezvous::State {
   std::chrono::milliseconds timeout{};
   std::vector<Peer> peers;
   std::string failure;
+  bool has_said_goodbye = false;
 
   Deadline deadline() const { return std::chrono::steady_clock::now() + timeout; }
   std::string name(int rank) const { return fmt::format("rank {} of {}", rank, launch.size); }
@@ -213,7 +214,12 @@ Rendezvous::Rendezvous(const Launch& launch, std::chrono::milliseconds timeout)
 }
 
 Rendezvous::~Rendezvous() {
+  leave();
+}
+
+void Rendezvous::leave() noexcept {
   if (std::uncaught_exceptions() > 0) return;  // an error ends this rank: that is no goodbye
+  if (std::exchange(state_->has_said_goodbye, true)) return;
   for (const State::Peer& peer : state_->peers)
     if (peer.socket.is_open()) peer.socket.send({MessageKind::kGoodbye, {}});
 }
@@ -253,6 +259,13 @@ void Rendezvous::barrier() {
 std::string Rendezvous::failure() {
   state_->look();
   return state_->failure;
+}
+
+std::string Rendezvous::left() {
+  state_->look();
+  for (const State::Peer& peer : state_->peers)
+    if (peer.has_left) return state_->name(peer.rank);
+  return "";
 }
 
 void Rendezvous::tell_failure(std::string_view reason) noexcept {

@@ -23,8 +23,7 @@ class Rendezvous {
   ///          DeviceError if the address cannot be used, or not all come in time
   explicit Rendezvous(const Launch& launch,
                       std::chrono::milliseconds timeout = std::chrono::minutes(5));
-  /// Says goodbye, unless an exception is on its way: a rank that is done has not died.
-  ~Rendezvous();
+  ~Rendezvous();  ///< as leave()
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
 
@@ -39,6 +38,11 @@ class Rendezvous {
   /// Looks at the connections, without waiting. "" as long as all is well, else a sentence: "rank 2
   /// of 4 failed: ...", "rank 2 of 4 has ended without a word".
   std::string failure();
+  /// A rank that has said goodbye, of those that this one is connected with, as a name: "rank 2 of
+  /// 4"; "" if there is none. Also looks at the connections.
+  std::string left();
+  /// Says goodbye, unless an exception is on its way: a rank that is done has not died.
+  void leave() noexcept;
   /// Tells all ranks that this one has failed and why.
   void tell_failure(std::string_view reason) noexcept;
 

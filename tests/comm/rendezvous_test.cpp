@@ -88,6 +88,32 @@ TEST(Rendezvous, SharesTheBytesOfRank0AndWaitsForAll) {
   }
 }
 
+// A goodbye is no failure, but may be asked for; who fails says none.
+TEST(Rendezvous, SaysWhoHasLeft) {
+  for (const bool has_failed : {false, true}) {
+    std::atomic<bool> is_over = false;
+    const auto texts = on_threads(ranks(3), [&](Rendezvous& rendezvous) {
+      rendezvous.barrier();
+      if (rendezvous.rank() == 2) {
+        if (has_failed) fail(ErrorKind::kInternal, "planted");
+        rendezvous.leave();
+      }
+      if (rendezvous.rank() == 1) is_over.wait(false);
+      if (rendezvous.rank() != 0) return;
+      const auto until = std::chrono::steady_clock::now() + 5s;
+      while (rendezvous.left().empty() && rendezvous.failure().empty() &&
+             std::chrono::steady_clock::now() < until)
+        std::this_thread::sleep_for(1ms);
+      EXPECT_EQ(rendezvous.left(), has_failed ? "" : "rank 2 of 3");
+      EXPECT_EQ(rendezvous.failure(), has_failed ? "rank 2 of 3 has ended without a word" : "");
+      is_over = true;
+      is_over.notify_all();
+    });
+    EXPECT_EQ(texts[0], "");
+    EXPECT_EQ(texts[2], has_failed ? "planted" : "");
+  }
+}
+
 // Strangers find every open port.
 TEST(Rendezvous, IgnoresStrangers) {
   const auto launches = ranks(2);

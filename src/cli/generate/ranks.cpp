@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "cli/tool/interrupt.h"
 #include "comm/launcher.h"
-#include "comm/nccl.h"
 #include "comm/thread_group.h"
 #include "model/kernel_runner/ranked_runner.h"
 
@@ -34,20 +33,6 @@ constexpr ErrorKind kBadRanks = ErrorKind::kInvalidArgument;
 
 std::string device_asked_for(const Context& context) {
   return context.device.empty() ? env_text("TILEWRIGHT_DEVICE") : context.device;
-}
-
-bool is_any_gpu(const std::string& device) {
-  return device.empty() || device == "auto" || device == "cuda";
-}
-
-model::Scheme scheme_of(const RankArgs& args) {
-  return args.parallel == "expert" ? model::Scheme::kExpertParallel
-                                   : model::Scheme::kTensorParallel;
-}
-
-// Of a launcher, if ranks are wanted; else one that nobody started.
-comm::Launch launch_of(const RankArgs& args) {
-  return args.parallel.empty() && args.gpus == 0 ? comm::Launch{} : comm::read_launch();
 }
 
 // One that was free a moment ago.
@@ -125,55 +110,17 @@ void be_silent() {
                "dumb");  // no progress: the lines of several ranks would overwrite each other
 }
 
-// Opens what the rank of this process works with: weights of open_share(device). Other ranks are
-// told of what `work` throws.
-template <class OpenShare, class Work>
-auto as_process_rank(const comm::Launch& launch, const std::string& device,
-                     const OpenShare& open_share, const Work& work) {
-  auto rendezvous = std::make_unique<comm::Rendezvous>(launch);
-  try {
-    const Device gpu =
-        Device::open(is_any_gpu(device) ? fmt::format("cuda:{}", launch.local_rank) : device);
-    require(!gpu.is_simulated(), ErrorKind::kUnsupported,
-            "ranks: {} processes on {}; simulated ranks are threads of one process: leave out {}, "
-            "and say --gpus {}",
-            launch.size, gpu.spec(), launch.started_by, launch.size);
-    OpenRank rank = {.device = gpu, .weights = open_share(gpu), .comm = nullptr};
-    rank.comm = comm::make_nccl_communicator(gpu, std::move(rendezvous));
-    const std::shared_ptr<comm::Communicator> comm = rank.comm;
-    try {
-      return work(std::move(rank));
-    } catch (const std::exception& error) {
-      comm->tell_failure(error.what());
-      throw;
-    }
-  } catch (const std::exception& error) {
-    if (rendezvous) rendezvous->tell_failure(error.what());
-    throw;
-  }
-}
-
-// For as_process_rank().
-auto share_opener(const RankArgs& args, const ModelArgs& model, const comm::Launch& launch,
-                  const model::RunnerOptions& options, std::int64_t sequences) {
-  return [&, share = model::Share{scheme_of(args), launch.rank, launch.size},
-          sequences](const Device& gpu) {
-    require_room(gpu, model, options, sequences, share);
+// The weights of a rank, if the device has room for what it is to do.
+model::OpenShare share_opener(const ModelArgs& model, const model::RunnerOptions& options,
+                              std::int64_t sequences) {
+  return [&, sequences](const Device& device, const model::Share& share) {
+    require_room(device, model, options, sequences, share);
     return open_weights(model, share, options.has_draft);
   };
 }
 
-// The weights of simulated ranks.
-std::vector<std::shared_ptr<const model::Weights>> thread_weights(
-    const RankArgs& args, const ModelArgs& model, const Device& device,
-    const model::RunnerOptions& options, std::int64_t sequences) {
-  std::vector<std::shared_ptr<const model::Weights>> weights;
-  for (int rank = 0; rank < args.gpus; ++rank) {
-    const model::Share share = {scheme_of(args), rank, args.gpus};
-    require_room(device, model, options, sequences, share);
-    weights.push_back(open_weights(model, share, options.has_draft));
-  }
-  return weights;
+std::shared_ptr<const model::Weights> no_weights(const Device&, const model::Share&) {
+  return nullptr;
 }
 
 }  // namespace
@@ -217,19 +164,14 @@ bool start_rank_processes(int size, Context& context) {
 
 bool begin_ranks(const RankArgs& args, Context& context) {
   const std::string device = device_asked_for(context);
-  require(args.gpus <= 1 || !is_reference(context.device), kBadRanks,
-          "--gpus {}: the float64 model (--device reference) runs on one rank; leave it out",
-          args.gpus);
   const comm::Launch launch = launch_of(args);
+  check_ranks(args, launch, is_reference(context.device), fmt::format("--gpus {}", args.gpus));
   if (launch.size > 1) {
-    require(args.gpus == 0 || args.gpus == launch.size, kBadRanks,
-            "--gpus {}: {} has started {} processes; start as many, or leave --gpus out", args.gpus,
-            launch.started_by, launch.size);
     if (launch.rank != 0) be_silent();
     return true;
   }
   if (args.gpus <= 1 || device.starts_with("sim:")) return true;
-  require(is_any_gpu(device), kBadRanks,
+  require(model::is_any_gpu(device), kBadRanks,
           "--gpus {} --device {}: ranks take the GPUs 0 to {}; say --device cuda, and choose by "
           "CUDA_VISIBLE_DEVICES",
           args.gpus, device, args.gpus - 1);
@@ -248,16 +190,19 @@ std::unique_ptr<model::Runner> make_rank_runner(const RankArgs& args, const Mode
                                                 std::int64_t sequences) {
   const std::string device = device_asked_for(context);
   const comm::Launch launch = launch_of(args);
-  if (launch.size > 1)
-    return as_process_rank(launch, device, share_opener(args, model, launch, options, sequences),
-                           [&](OpenRank rank) {
-                             return make_device_runner(rank.device, std::move(rank.weights),
-                                                       options, sequences, rank.comm);
-                           });
+  const model::OpenShare open_share = share_opener(model, options, sequences);
+  if (launch.size > 1) {
+    std::unique_ptr<model::Runner> runner;
+    as_process_rank(args, launch, device, open_share, [&](OpenRank rank) {
+      runner =
+          make_device_runner(rank.device, std::move(rank.weights), options, sequences, rank.comm);
+    });
+    return runner;
+  }
   if (args.gpus > 1) {
     const Device simulated = Device::open(device);
-    return model::make_ranked_runner(
-        simulated, thread_weights(args, model, simulated, options, sequences), options);
+    return model::make_ranked_runner(simulated, thread_weights(args, simulated, open_share),
+                                     options);
   }
   if (!is_reference(context.device)) require_room(Device::open(device), model, options, sequences);
   return make_runner(context.device, open_weights(model, {}, options.has_draft), options,
@@ -269,12 +214,11 @@ void run_ranks(const RankArgs& args, const ModelArgs& model, const Context& cont
                const std::function<void(OpenRank)>& work) {
   const std::string device = device_asked_for(context);
   const comm::Launch launch = launch_of(args);
-  if (launch.size > 1)
-    return as_process_rank(launch, device, share_opener(args, model, launch, options, sequences),
-                           work);
+  const model::OpenShare open_share = share_opener(model, options, sequences);
+  if (launch.size > 1) return as_process_rank(args, launch, device, open_share, work);
   const Device opened = Device::open(device);
   if (args.gpus > 1) {
-    const auto weights = thread_weights(args, model, opened, options, sequences);
+    const auto weights = thread_weights(args, opened, open_share);
     comm::ThreadGroup group(args.gpus);
     return group.run([&](int rank) {
       work({opened, weights[comm::rank_idx(rank)], group.join(rank, opened)});
@@ -288,10 +232,7 @@ void run_ranks_alone(const RankArgs& args, const Context& context,
                      const std::function<void(OpenRank)>& work) {
   const std::string device = device_asked_for(context);
   const comm::Launch launch = launch_of(args);
-  if (launch.size > 1)
-    return as_process_rank(
-        launch, device, [](const Device&) { return std::shared_ptr<const model::Weights>(); },
-        work);
+  if (launch.size > 1) return as_process_rank(args, launch, device, no_weights, work);
   const Device opened = Device::open(device);
   if (args.gpus <= 1) return work({opened, nullptr, nullptr});
   comm::ThreadGroup group(args.gpus);

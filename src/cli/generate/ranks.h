@@ -1,24 +1,19 @@
 // --gpus and --parallel: a model on several devices.
 #pragma once
 
-#include "tilewright/device.h"
-
 #include "cli/tool/command.h"
 #include "cli/tool/model_options.h"
-#include "comm/communicator.h"
 #include "model/model.h"
+#include "model/ranks.h"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 
 namespace tilewright::cli {
 
-struct RankArgs {
-  int gpus = 0;          ///< 0: not asked for
-  std::string parallel;  ///< "expert", "tensor"; empty: not asked for
-};
+using model::OpenRank;
+using model::RankArgs;
 
 void add_rank_options(CLI::App& command, RankArgs& args);
 
@@ -26,7 +21,7 @@ void add_rank_options(CLI::App& command, RankArgs& args);
 /// waits, and returns false with Context::exit_status set. In a process that is to work it returns
 /// true; ranks other than 0 print nothing on standard output from then on, and show no progress.
 ///
-/// Ranks are processes of a launcher if it says so (comm/launcher.h) and --parallel is given;
+/// Ranks are processes of a launcher if it says so and one of the options is given (model/ranks.h);
 /// threads on a simulated device; else processes of this host.
 /// Errors   InvalidArgument: --gpus with --device reference or a certain GPU, or not as many as the
 ///          launcher has
@@ -48,13 +43,6 @@ std::unique_ptr<model::Runner> make_rank_runner(const RankArgs& args, const Mode
                                                 const Context& context,
                                                 const model::RunnerOptions& options,
                                                 std::int64_t sequences);
-
-/// What a rank works with.
-struct OpenRank {
-  Device device;
-  std::shared_ptr<const model::Weights> weights;  ///< its share; null: of no model
-  std::shared_ptr<comm::Communicator> comm;       ///< null: there is one rank
-};
 
 /// The same with `work` in place of a runner: of this process' rank, or of each simulated rank in a
 /// thread of its own. What it throws ends all ranks.

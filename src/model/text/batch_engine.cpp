@@ -94,6 +94,13 @@ bool BatchEngine::cancel(std::int64_t request) {
   return false;
 }
 
+bool BatchEngine::has(std::int64_t request) const {
+  const auto waits = [&](const Waiting& waiting) { return waiting.sequence.request == request; };
+  const auto runs = [&](const Sequence& sequence) { return sequence.request == request; };
+  return request >= 0 &&
+         (std::ranges::any_of(waiting_, waits) || std::ranges::any_of(sequences_, runs));
+}
+
 void BatchEngine::free(std::size_t slot) {
   runner_.end(static_cast<std::int64_t>(slot));
   sequences_[slot] = {};

@@ -32,8 +32,9 @@ struct BatchRequest {
 
 /// Why a request is at its end.
 enum class FinishReason {
-  kEnd,     ///< it got a token of BatchRequest::ends
-  kLength,  ///< max_tokens, or the room of the model
+  kEnd,        ///< it got a token of BatchRequest::ends
+  kLength,     ///< max_tokens, or the room of the model
+  kCancelled,  ///< another rank has cancelled it (ranked_batch.h)
 };
 
 /// What a step gave a request.
@@ -89,6 +90,8 @@ class BatchEngine {
   std::int64_t add(BatchRequest request);
   /// False if it has ended already, or there never was one. It gets no further event.
   bool cancel(std::int64_t request);
+  /// Whether it waits or runs.
+  bool has(std::int64_t request) const;
 
   bool is_idle() const noexcept { return waiting_.empty() && num_running_ == 0; }
   std::int64_t num_waiting() const noexcept { return std::ssize(waiting_); }

@@ -1,9 +1,12 @@
 #include "tilewright/llm.h"
 
+#include "base/env.h"
 #include "base/error.h"
 #include "model/float64/reference_runner.h"
 #include "model/kernel_runner/make.h"
-#include "model/text/batch_engine.h"
+#include "model/kernel_runner/ranked_runner.h"
+#include "model/ranks.h"
+#include "model/text/ranked_batch.h"
 
 #include <algorithm>
 #include <array>
@@ -52,43 +55,115 @@ model::ExpertFormat expert_format(const std::string& name) {
   return *format;
 }
 
-std::unique_ptr<model::Runner> make_runner(const std::filesystem::path& folder,
-                                           const LlmOptions& options) {
-  const model::RunnerOptions room = {.kv = kv_format(options.kv),
-                                     .index = index_format(options.index),
-                                     .max_tokens = options.max_tokens,
-                                     .cache_tokens = options.cache_tokens,
-                                     .step_tokens = options.step_tokens,
-                                     .has_draft = options.has_draft};
-  const auto weights = [&] {
-    return std::make_shared<model::Weights>(
-        folder, model::WeightsOptions{.experts = expert_format(options.experts),
-                                      .has_drafts = options.has_draft});
+constexpr std::int64_t kMostGpus = 64;
+
+model::RankArgs rank_args(const LlmOptions& options) {
+  require(options.gpus >= 0 && options.gpus <= kMostGpus, ErrorKind::kInvalidArgument,
+          "llm: gpus = {}; expected 1 to {}, or 0 where parallel alone is said", options.gpus,
+          kMostGpus);
+  if (!options.parallel.empty()) {
+    using Named = std::pair<std::string_view, bool>;
+    by_name(std::array{Named{"tensor", true}, Named{"expert", true}}, "parallel", options.parallel);
+  }
+  return {.gpus = static_cast<int>(options.gpus), .parallel = options.parallel};
+}
+
+model::RunnerOptions runner_options(const LlmOptions& options) {
+  return {.kv = kv_format(options.kv),
+          .index = index_format(options.index),
+          .max_tokens = options.max_tokens,
+          .cache_tokens = options.cache_tokens,
+          .step_tokens = options.step_tokens,
+          .has_draft = options.has_draft};
+}
+
+// For several ranks of one process. On GPUs they are processes, which a library does not start.
+Device open_for_threads(const std::string& asked, std::int64_t gpus, const comm::Launch& launch) {
+  const auto refuse = [&](const std::string& device) {
+    const std::string started = launch.started_by.empty()
+                                    ? "no launcher has started this process"
+                                    : launch.started_by + " has started one process";
+    fail(ErrorKind::kInvalidArgument,
+         "llm: gpus = {} on {}, but {}, and every GPU needs one of its own; start {} (torchrun "
+         "--nproc-per-node {}, mpirun -n {}, srun -n {}), or leave gpus out",
+         gpus, device, started, gpus, gpus, gpus, gpus);
   };
-  if (options.device == "reference") return model::make_reference_runner(weights(), room);
-  const Device device = Device::open(options.device);
-  return model::make_kernel_runner(device, weights(), room);
+  if (asked.starts_with("cuda")) refuse(asked);
+  Device device = Device::open(asked);
+  if (!device.is_simulated()) refuse(device.spec());
+  return device;
 }
 
 LlmFinish to_finish(const std::optional<model::FinishReason>& reason) {
   if (!reason) return LlmFinish::kNone;
-  return *reason == model::FinishReason::kEnd ? LlmFinish::kEnd : LlmFinish::kLength;
+  switch (*reason) {
+    case model::FinishReason::kEnd:
+      return LlmFinish::kEnd;
+    case model::FinishReason::kLength:
+      return LlmFinish::kLength;
+    case model::FinishReason::kCancelled:
+      return LlmFinish::kCancelled;
+  }
+  fail(ErrorKind::kInternal, "llm: no such reason to finish");
 }
 
 }  // namespace
 
 struct Llm::State {
-  State(const std::filesystem::path& folder, const LlmOptions& options)
-      : runner(make_runner(folder, options)),
+  /// `ranks`: processes, each with a program of its own.
+  State(std::unique_ptr<model::Runner> of_model, const LlmOptions& options,
+        std::unique_ptr<model::Agreement> ranks = nullptr)
+      : runner(std::move(of_model)),
         description(runner->description()),
-        engine(*runner, {.sequences = options.sequences, .has_draft = options.has_draft}) {}
+        engine(*runner, {.sequences = options.sequences, .has_draft = options.has_draft},
+               std::move(ranks)) {}
+
+  static std::unique_ptr<State> open(const std::filesystem::path& folder,
+                                     const LlmOptions& options);
 
   std::unique_ptr<model::Runner> runner;
   std::string description;
-  model::BatchEngine engine;
+  model::RankedBatch engine;
   std::deque<LlmToken> ready;  // of the last step
   std::int64_t requests = 0;
 };
+
+std::unique_ptr<Llm::State> Llm::State::open(const std::filesystem::path& folder,
+                                             const LlmOptions& options) {
+  const model::RankArgs args = rank_args(options);
+  const model::RunnerOptions room = runner_options(options);
+  const auto open_part = [&](const model::Share& share) {
+    return std::make_shared<const model::Weights>(
+        folder, model::WeightsOptions{.experts = expert_format(options.experts),
+                                      .share = share,
+                                      .has_drafts = options.has_draft});
+  };
+  const auto open_share = [&](const Device&, const model::Share& share) {
+    return open_part(share);
+  };
+  const std::string asked = options.device.empty() ? env_text("TILEWRIGHT_DEVICE") : options.device;
+  const bool is_reference = options.device == "reference";
+  const comm::Launch launch = launch_of(args);
+  check_ranks(args, launch, is_reference, fmt::format("llm: gpus = {}", args.gpus));
+  if (launch.size > 1) {
+    std::unique_ptr<State> state;
+    as_process_rank(args, launch, asked, open_share, [&](const model::OpenRank& rank) {
+      state = std::make_unique<State>(
+          model::make_kernel_runner(rank.device, rank.weights, room, {}, rank.comm), options,
+          std::make_unique<model::Agreement>(rank.device, rank.comm));
+    });
+    return state;
+  }
+  if (args.gpus > 1) {
+    const Device device = open_for_threads(asked, args.gpus, launch);
+    return std::make_unique<State>(
+        model::make_ranked_runner(device, thread_weights(args, device, open_share), room), options);
+  }
+  if (is_reference)
+    return std::make_unique<State>(model::make_reference_runner(open_part({}), room), options);
+  const Device device = Device::open(options.device);
+  return std::make_unique<State>(model::make_kernel_runner(device, open_part({}), room), options);
+}
 
 Llm::Llm(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
 Llm::~Llm() = default;
@@ -96,7 +171,7 @@ Llm::Llm(Llm&& other) noexcept = default;
 Llm& Llm::operator=(Llm&& other) noexcept = default;
 
 Llm Llm::open(const std::filesystem::path& folder, const LlmOptions& options) {
-  return Llm(std::make_unique<State>(folder, options));
+  return Llm(State::open(folder, options));
 }
 
 const std::string& Llm::description() const noexcept {

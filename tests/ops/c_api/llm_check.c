@@ -92,6 +92,52 @@ static int check_refused(tw_llm* llm, const char* folder) {
   return 0;
 }
 
+/* A token of a model on so many simulated ranks; on none: of the model in float64. */
+static int run_ranks(const char* folder, int64_t gpus, const char* parallel, struct text* text) {
+  static const int32_t prompt[] = {'#'};
+  tw_llm_options options;
+  tw_llm_sampling sampling;
+  tw_llm* llm = NULL;
+  int line = 0;
+  tw_llm_options_init(&options);
+  CHECK(options.gpus == 0 && options.parallel == NULL);
+  options.device = gpus == 0 ? "reference" : "sim:h200";
+  options.max_tokens = 16;
+  options.gpus = gpus;
+  options.parallel = parallel;
+  CHECK(tw_llm_open(folder, &options, &llm) == TW_OK);
+  tw_llm_sampling_init(&sampling);
+  sampling.max_tokens = 1;
+  CHECK(tw_llm_add(llm, prompt, 1, &sampling, NULL, 0, NULL) == TW_OK);
+  line = read_all(llm, text, 1);
+  tw_llm_destroy(llm);
+  return line;
+}
+
+static int check_ranks(const char* folder) {
+  tw_llm_options options;
+  struct text texts[3];
+  tw_llm* llm = NULL;
+  int line = 0;
+  memset(texts, 0, sizeof texts);
+  line = run_ranks(folder, 0, NULL, &texts[0]);
+  if (line == 0) line = run_ranks(folder, 2, NULL, &texts[1]);
+  if (line == 0) line = run_ranks(folder, 2, "expert", &texts[2]);
+  if (line != 0) return line;
+  CHECK(texts[0].count == 1 && texts[0].finish == TW_LLM_FINISH_LENGTH);
+  CHECK(memcmp(&texts[0], &texts[1], sizeof texts[0]) == 0);
+  CHECK(memcmp(&texts[0], &texts[2], sizeof texts[0]) == 0);
+  tw_llm_options_init(&options);
+  options.device = "sim:h200";
+  options.gpus = 3;
+  CHECK(tw_llm_open(folder, &options, &llm) == TW_INVALID_ARGUMENT && llm == NULL);
+  CHECK(strstr(tw_last_error(), "3 ranks cannot split the tensors") != NULL);
+  options.device = "cuda";
+  CHECK(tw_llm_open(folder, &options, &llm) == TW_INVALID_ARGUMENT && llm == NULL);
+  CHECK(strstr(tw_last_error(), "torchrun --nproc-per-node 3") != NULL);
+  return 0;
+}
+
 int check_llm_c_api(const char* folder) {
   tw_llm_options options;
   tw_llm* llm = NULL;
@@ -105,6 +151,7 @@ int check_llm_c_api(const char* folder) {
   CHECK(strstr(tw_llm_description(llm), "float64") != NULL && tw_llm_vocab_size(llm) == 256);
   line = check_run(llm);
   if (line == 0) line = check_refused(llm, folder);
+  if (line == 0) line = check_ranks(folder);
   tw_llm_destroy(llm);
   return line;
 }

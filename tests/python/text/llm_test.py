@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,3 +89,32 @@ def test_on_a_simulated_device() -> None:
     assert done.tokens == LLM(MODEL, device="reference").generate("a", SamplingParams(max_tokens=2))[0].tokens
     assert llm.counts == {"steps": 2, "prompt_tokens": 1, "new_tokens": 2, "drafted": 0, "accepted": 0}
     assert json.dumps(llm.counts)
+
+
+def test_ranks_give_the_texts_of_one() -> None:
+    def texts(device: str, **ranks: Any) -> list[Any]:
+        model = LLM(MODEL, device=device, max_tokens=32, sequences=2, **ranks)
+        early = model.stream(["#", "int"], SamplingParams(max_tokens=8))
+        first = [next(early).token, next(early).token]
+        early.close()
+        done = model.generate(["a", list(b"# ")], SamplingParams(max_tokens=1))
+        return [first, [(each.text, each.tokens, each.finish_reason) for each in done]]
+
+    want = texts("reference")
+    assert texts("sim:h200", gpus=2, parallel="expert") == want
+    assert texts("sim:h200", gpus=2) == want
+
+
+def test_ranks_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    for options, words in [({"gpus": 3}, "3 ranks cannot split the tensors"),
+                           ({"gpus": 9, "parallel": "expert"}, "9 ranks share 8 experts"),
+                           ({"gpus": 2, "parallel": "pipeline"}, "expected one of tensor, expert"),
+                           ({"gpus": 2, "parallel": "ten\0sor"}, "zero character"),
+                           ({"gpus": 2, "device": "cuda"}, "torchrun --nproc-per-node 2")]:
+        with pytest.raises(tilewright.InvalidArgument, match=words):
+            LLM(MODEL, **{"device": "sim:h200", **options})
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    LLM(MODEL, device="reference", max_tokens=16)  # whole, as of any process
+    with pytest.raises(tilewright.InvalidArgument, match="torchrun has started 2"):
+        LLM(MODEL, device="reference", parallel="tensor")

@@ -37,6 +37,8 @@ inline void assign(const tw_llm_options& c, LlmOptions& p, const Where&) {
   p.cache_tokens = c.cache_tokens;
   p.step_tokens = c.step_tokens;
   p.has_draft = c.has_draft != 0;
+  p.gpus = c.gpus;
+  if (c.parallel != nullptr) p.parallel = c.parallel;
 }
 
 template <>

@@ -20,6 +20,8 @@ inline Changes changed_tw_llm_options(const LlmOptions& x, const LlmOptions& y) 
   if (x.cache_tokens != y.cache_tokens) found.push_back("cache_tokens");
   if (x.step_tokens != y.step_tokens) found.push_back("step_tokens");
   if (x.has_draft != y.has_draft) found.push_back("has_draft");
+  if (x.gpus != y.gpus) found.push_back("gpus");
+  if (x.parallel != y.parallel) found.push_back("parallel");
   return found;
 }
 

@@ -22,6 +22,8 @@ TEST(CApiMembers, tw_llm_options) {
   test.sets("cache_tokens", [](auto& c) { c.cache_tokens = 1007; }, [](const auto& p) { return p.cache_tokens == 1007; });
   test.sets("step_tokens", [](auto& c) { c.step_tokens = 1008; }, [](const auto& p) { return p.step_tokens == 1008; });
   test.sets("has_draft", [](auto& c) { c.has_draft = 1; }, [](const auto& p) { return p.has_draft == true; });
+  test.sets("gpus", [](auto& c) { c.gpus = 1010; }, [](const auto& p) { return p.gpus == 1010; });
+  test.sets("parallel", [](auto& c) { c.parallel = "sentinel 11"; }, [](const auto& p) { return p.parallel == "sentinel 11"; });
 }
 
 TEST(CApiMembers, tw_llm_sampling) {
