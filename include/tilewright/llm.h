@@ -33,6 +33,7 @@ struct LlmSampling {
   std::uint64_t seed = 0;        ///< prompts with one seed draw differently, by their number
   std::int64_t max_tokens = 64;  ///< new ones; fewer if the model's room ends
   bool ignores_end = false;      ///< go on behind eos_token_id of config.json
+  double min_p = 0;  ///< of top_k those whose probability is at least so much of the largest
 };
 
 /// Why a prompt's continuation is at its end.

@@ -1598,6 +1598,7 @@ typedef struct tw_llm_sampling {
   int64_t max_tokens; /* new ones; fewer if the model's room ends; default 64 */
   int32_t ignores_end; /* 1: go on behind eos_token_id of config.json */
   int32_t reserved;
+  double min_p; /* of top_k those whose probability is at least so much of the largest; at most 1 */
 } tw_llm_sampling;
 
 /* A DeepSeek-V4 model with the caches of some sequences; for one thread at a time. Every step

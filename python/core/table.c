@@ -1168,7 +1168,8 @@ static const Member kMembers_tw_llm_sampling[] = {
   {"top_p", KIND_F64, offsetof(tw_llm_sampling, top_p)},
   {"seed", KIND_U64, offsetof(tw_llm_sampling, seed)},
   {"max_tokens", KIND_I64, offsetof(tw_llm_sampling, max_tokens)},
-  {"ignores_end", KIND_FLAG, offsetof(tw_llm_sampling, ignores_end)}};
+  {"ignores_end", KIND_FLAG, offsetof(tw_llm_sampling, ignores_end)},
+  {"min_p", KIND_F64, offsetof(tw_llm_sampling, min_p)}};
 static PyObject* names_tw_llm_sampling[COUNT(kMembers_tw_llm_sampling)];
 static tw_llm_sampling defaults_tw_llm_sampling;
 static const Struct kStruct_tw_llm_sampling = {

@@ -36,7 +36,7 @@ class _Sampling(ctypes.Structure):
 
     _fields_ = [("struct_bytes", ctypes.c_size_t), ("temperature", ctypes.c_double), ("top_k", ctypes.c_int64),
                 ("top_p", ctypes.c_double), ("seed", ctypes.c_uint64), ("max_tokens", ctypes.c_int64),
-                ("ignores_end", ctypes.c_int32), ("reserved", ctypes.c_int32)]
+                ("ignores_end", ctypes.c_int32), ("reserved", ctypes.c_int32), ("min_p", ctypes.c_double)]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class SamplingParams:
     max_tokens       new ones; fewer if the model's room ends
     ignore_eos       go on behind the token that ends a text
     stop_token_ids   tokens that end the text, too
+    min_p            of top_k, and before top_p, tokens whose probability is at least min_p times the largest; from
+                     0, which keeps all, to 1
     """
 
     temperature: float = 0.0
@@ -59,6 +61,7 @@ class SamplingParams:
     max_tokens: int = 64
     ignore_eos: bool = False
     stop_token_ids: Sequence[int] = ()
+    min_p: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -237,7 +240,7 @@ class LLM:
         _library.function("tw_llm_sampling_set_defaults")(ctypes.byref(sampling))
         sampling.temperature, sampling.top_k, sampling.top_p = param.temperature, param.top_k, param.top_p
         sampling.seed, sampling.max_tokens = param.seed, param.max_tokens
-        sampling.ignores_end = bool(param.ignore_eos)
+        sampling.ignores_end, sampling.min_p = bool(param.ignore_eos), param.min_p
         stops = [*param.stop_token_ids, *(() if param.ignore_eos else self._ends)]
         try:
             prompt, ends = array.array("i", tokens), array.array("i", stops)

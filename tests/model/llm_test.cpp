@@ -11,10 +11,12 @@
 #include "tests/ops/operator_test.h"
 
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 namespace tilewright {
@@ -81,6 +83,28 @@ TEST_P(LlmTest, RanksGiveTheTextsOfOne) {
                 ::testing::HasSubstr(*parallel == 'e' ? "expert parallel" : "tensor parallel"));
     EXPECT_EQ(arrivals_and_a_cancellation(ranks), want) << parallel;
     EXPECT_EQ(ranks.counts().new_tokens, one.counts().new_tokens);
+  }
+}
+
+// Drawn so hot that the likeliest token is one of 48; of min_p = 1 nothing else is left.
+TEST_P(LlmTest, MinPLeavesTheLikeliest) {
+  const model::RandomCheckpoint checkpoint(kSizes);
+  for (const std::string& device : {std::string("reference"), device_->spec()}) {
+    LlmOptions options = small_options();
+    options.device = device;
+    Llm llm = Llm::open(checkpoint.folder(), options);
+    const auto text = [&](const LlmSampling& sampling) {
+      llm.add(Tokens{1, 2, 3}, sampling);
+      Tokens tokens;
+      while (const auto next = llm.next()) tokens.push_back(next->token);
+      return tokens;
+    };
+    const Tokens likeliest = text({.max_tokens = 6});
+    EXPECT_NE(text({.temperature = 1000, .max_tokens = 6}), likeliest) << device;
+    EXPECT_EQ(text({.temperature = 1000, .max_tokens = 6, .min_p = 1}), likeliest) << device;
+    for (const double min_p : {-0.1, 1.5, std::nan("")})
+      reference::expect_invalid([&] { llm.add(Tokens{1}, {.min_p = min_p}); },
+                                {fmt::format("min_p = {}", min_p), "from 0", "to 1"});
   }
 }
 
@@ -247,6 +271,7 @@ TEST_P(RankedBatchTest, SaysThatRanksWereGivenOtherThings) {
   EXPECT_THAT(differ({.prompt = {1, 3}}), other);
   EXPECT_THAT(differ({.prompt = {1, 2}, .max_tokens = 3}), other);
   EXPECT_THAT(differ({.prompt = {1, 2}, .sampler = {.temperature = 0.5}}), other);
+  EXPECT_THAT(differ({.prompt = {1, 2}, .sampler = {.min_p = 0.5}}), other);
   EXPECT_THAT(differ({.prompt = {1, 2}, .ends = {5}}), other);
   EXPECT_THAT(differ({.prompt = {1, 2}}, 2),
               ::testing::Each(::testing::HasSubstr(

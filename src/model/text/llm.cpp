@@ -189,6 +189,7 @@ std::int64_t Llm::add(std::span<const std::int32_t> prompt, const LlmSampling& s
                                  .sampler = {.temperature = sampling.temperature,
                                              .top_k = sampling.top_k,
                                              .top_p = sampling.top_p,
+                                             .min_p = sampling.min_p,
                                              .seed = sampling.seed},
                                  .sampler_sequence = static_cast<std::uint64_t>(state_->requests),
                                  .ends = {ends.begin(), ends.end()}};

@@ -35,7 +35,7 @@ static int check_run(tw_llm* llm) {
   int line = 0;
   memset(texts, 0, sizeof texts);
   tw_llm_sampling_init(&sampling);
-  CHECK(sampling.max_tokens == 64 && sampling.top_p == 1);
+  CHECK(sampling.max_tokens == 64 && sampling.top_p == 1 && sampling.min_p == 0);
   sampling.max_tokens = 3;
   CHECK(tw_llm_add(llm, prompt, 4, &sampling, NULL, 0, &request) == TW_OK && request == 0);
   CHECK(tw_llm_add(llm, prompt, 2, NULL, NULL, 0, &request) == TW_OK && request == 1);
@@ -72,6 +72,10 @@ static int check_refused(tw_llm* llm, const char* folder) {
   CHECK(strstr(tw_last_error(), "33 tokens; expected at most 32") != NULL);
   CHECK(tw_llm_add(llm, prompt, 1, &sampling, NULL, 0, &request) == TW_INVALID_ARGUMENT);
   CHECK(strstr(tw_last_error(), "top_p = 2") != NULL && request == 7);
+  sampling.top_p = 1;
+  sampling.min_p = -1;
+  CHECK(tw_llm_add(llm, prompt, 1, &sampling, NULL, 0, &request) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "min_p = -1; expected a number from 0") != NULL);
   CHECK(tw_llm_add(llm, NULL, 1, NULL, NULL, 0, NULL) == TW_INVALID_ARGUMENT);
   CHECK(tw_llm_next(NULL, &request, &token, &finish) == TW_INVALID_ARGUMENT);
   CHECK(tw_llm_next(llm, NULL, &token, &finish) == TW_INVALID_ARGUMENT);

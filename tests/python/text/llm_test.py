@@ -42,6 +42,9 @@ def test_params_of_each_prompt(llm: LLM) -> None:
     assert first.text == bytes(whole.tokens[:end]).decode()
     assert second.tokens == [] and second.text == "" and second.finish_reason == "length"
     assert third.tokens == whole.tokens[:2]
+    hot = [SamplingParams(max_tokens=4, temperature=1000.0, seed=3, min_p=min_p) for min_p in (1.0, 0.0)]
+    only_the_likeliest, any_token = llm.generate(["int main"] * 2, hot)
+    assert only_the_likeliest.tokens == whole.tokens != any_token.tokens
 
 
 def test_streams_and_cancels(llm: LLM) -> None:
@@ -62,6 +65,7 @@ def test_streams_and_cancels(llm: LLM) -> None:
 def test_refuses_in_a_sentence(llm: LLM) -> None:
     for prompts, params, words in [("", None, "an empty prompt"), ("a" * 65, None, "65 tokens; expected at most"),
                                    ([[256]], None, "token 256"), ("a", SamplingParams(top_p=0), "top_p = 0"),
+                                   ("a", SamplingParams(min_p=1.5), "min_p = 1.5; expected a number from 0"),
                                    (["a", "b"], [SamplingParams()], "1 sampling_params for 2 prompts"),
                                    ([[1 << 40]], None, "more than 32 bits")]:
         with pytest.raises(tilewright.InvalidArgument, match=words):

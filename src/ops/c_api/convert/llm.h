@@ -62,6 +62,7 @@ inline void assign(const tw_llm_sampling& c, LlmSampling& p, const Where&) {
   p.seed = c.seed;
   p.max_tokens = c.max_tokens;
   p.ignores_end = c.ignores_end != 0;
+  p.min_p = c.min_p;
 }
 
 }  // namespace tilewright::c_api

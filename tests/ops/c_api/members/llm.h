@@ -33,6 +33,7 @@ inline Changes changed_tw_llm_sampling(const LlmSampling& x, const LlmSampling& 
   if (x.seed != y.seed) found.push_back("seed");
   if (x.max_tokens != y.max_tokens) found.push_back("max_tokens");
   if (x.ignores_end != y.ignores_end) found.push_back("ignores_end");
+  if (x.min_p != y.min_p) found.push_back("min_p");
   return found;
 }
 

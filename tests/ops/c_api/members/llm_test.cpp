@@ -35,6 +35,7 @@ TEST(CApiMembers, tw_llm_sampling) {
   test.sets("seed", [](auto& c) { c.seed = 1004; }, [](const auto& p) { return p.seed == 1004; });
   test.sets("max_tokens", [](auto& c) { c.max_tokens = 1005; }, [](const auto& p) { return p.max_tokens == 1005; });
   test.sets("ignores_end", [](auto& c) { c.ignores_end = 1; }, [](const auto& p) { return p.ignores_end == true; });
+  test.sets("min_p", [](auto& c) { c.min_p = 7.25; }, [](const auto& p) { return p.min_p == 7.25; });
 }
 
 }  // namespace
