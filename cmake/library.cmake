@@ -19,7 +19,7 @@ function(tilewright_library)
   tilewright_unity(tilewright_c_api)
   tilewright_optimize(tilewright_c_api -O1)
   foreach(module base tokenizer layout formats arch_fragments device kernels kernel_images ops comm comm_peers reference
-          model model_kernel_runner model_float64 model_text c_api)
+          model model_kernel_runner model_checkpoint model_float64 model_text c_api)
     list(APPEND objects $<TARGET_OBJECTS:tilewright_${module}>)
   endforeach()
   add_library(tilewright SHARED ${objects} ${exports})

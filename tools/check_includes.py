@@ -113,7 +113,7 @@ ALLOWED = {
     "model/checkpoint": [PUBLIC, "base", "formats", "model"],
     # The plain model that kernels are compared with: made of references, and nothing else may be.
     "model/float64": [PUBLIC, "base", "formats", "reference", "model"],
-    "model/text": [PUBLIC, "base", "formats", "reference", "model", "model/float64"],
+    "model/text": [PUBLIC, "base", "formats", "reference", "model", "model/checkpoint", "model/float64"],
     # The model and the tool use the operators as any program does: by the public headers. Operands, exact
     # results and what is compared with them, for the tool, its benchmarks and their tests:
     "report": [PUBLIC, "base", "layout"],  # terminals, tables, plots, pages

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "bench/ladder.h"
 #include "bench/step_timer.h"
+#include "model/checkpoint/memory.h"
 #include "model/checkpoint/step_work.h"
 #include "model/kernel_runner/make.h"
 #include "model/text/steady_load.h"
@@ -170,9 +171,10 @@ class ModelSweeper {
   }
 
  private:
-  // None if there is no room, which the log says then.
+  // None if there is no room, which the log says then, with what would fit.
   std::unique_ptr<StepTimer> open(std::int64_t batch, std::int64_t context, const json& what) {
     try {
+      require_room(batch, context);
       return std::make_unique<StepTimer>(
           device_, arrays_, config_, sweep_.options,
           TimedSequences{batch, context, std::min(sweep_.chunk, context)}, ranks_);
@@ -183,6 +185,17 @@ class ModelSweeper {
       samples_.push_back(std::move(sample));
       return nullptr;
     }
+  }
+
+  void require_room(std::int64_t batch, std::int64_t context) const {
+    model::StepShape step = shape_;
+    step.share.rank = 0;  // it has the most experts, and all ranks come to one answer
+    step.sequences = batch;
+    step.tokens = std::max(batch, std::min(sweep_.chunk, context));
+    step.options.max_tokens = context;
+    const std::string problem = model::memory_problem(
+        device_, {.step = std::move(step)}, static_cast<std::int64_t>(device_.memory_bytes()));
+    require(problem.empty(), ErrorKind::kOutOfMemory, "{}: {}", sweep_.name, problem);
   }
 
   void time_prompt() {

@@ -145,8 +145,9 @@ void WeightReader::finish(std::string_view source) {
   note_left_over();
   if (num_problems_ == 0) return;
   fail(ErrorKind::kInvalidArgument,
-       "{}: {} tensors do not fit config.json: {}{}. Take both from the same checkpoint", source,
-       num_problems_, fmt::join(problems_, "; "),
+       "{}: {} not fit config.json: {}{}. Take both from the same checkpoint", source,
+       num_problems_ == 1 ? "a tensor does" : fmt::format("{} tensors do", num_problems_),
+       fmt::join(problems_, "; "),
        num_problems_ > static_cast<std::int64_t>(problems_.size()) ? "; ..." : "");
 }
 

@@ -127,6 +127,22 @@ TEST(GenerateTool, TokensThatDoNotFitAreRefusedBeforeTheModelIsLoaded) {
   EXPECT_THAT(run.err, HasSubstr("those of the longest prompt and of --max-tokens 1000000"));
 }
 
+// Simulated ranks as much as one.
+TEST(GenerateTool, TokensThatDoNotFitOnRanksAreRefused) {
+  const ScopedFolder folder;
+  std::ofstream list(folder / "list.txt");
+  for (int i = 0; i < 8192; ++i) list << "a\n";
+  list.close();
+  for (const std::string scheme : {"tensor", "expert"}) {
+    const auto run = run_tool("generate --device sim:h200 --gpus 2 --parallel " + scheme +
+                              " --max-tokens 1000000 --prompts " + (folder / "list.txt").string());
+    EXPECT_EQ(run.status, 1);
+    EXPECT_THAT(run.err, HasSubstr(scheme == "tensor" ? "8192 sequences of 1000001 tokens"
+                                                      : "4097 sequences of 1000001 tokens"));
+    EXPECT_THAT(run.err, HasSubstr("on each of 2 ranks; the device has 150.1 GB. What would fit"));
+  }
+}
+
 // The bundled model says of no byte that it ends a text; a copy of its config.json does.
 TEST(GenerateTool, EndsAtTheTokenOfTheConfig) {
   const std::string command = "--json generate --device reference --max-tokens 5 -p 'The kernel '";

@@ -100,6 +100,32 @@ TEST(ModelBenchToolTest, Serves) {
               AllOf(HasSubstr("--serve"), HasSubstr("--batch")));
 }
 
+// Nothing is loaded that could not be timed.
+TEST(ModelBenchToolTest, WhatDoesNotFitIsRefusedWithWhatWould) {
+  const model::RandomCheckpoint checkpoint({.heads = 4, .experts = 4, .ratios = {4}});
+  const auto bench = [&](const std::string& options) {
+    const ScopedFolder out;
+    return run_tool("--device sim:h200 --json bench model --model " + checkpoint.folder().string() +
+                    " --out " + out.path().string() + " " + options);
+  };
+  for (const std::string options :
+       {"--serve 60000 --input 524288 --output 524288",
+        "--serve 60000 --input 524288 --output 524288 --gpus 2 --parallel tensor",
+        "--batch 65000 --batch 60000 --context 1048576 --prompt 0"}) {
+    const Outcome outcome = bench(options);
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("60000 sequences of 1048576 tokens"),
+                                   HasSubstr("What would fit: ")));
+  }
+  const Outcome some = bench("--batch 60000 --context 1048576 --prompt 6");
+  ASSERT_EQ(some.status, 0) << some.err;
+  const json samples = some.parsed()["samples"];
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_FALSE(samples[0].contains("refused"));
+  EXPECT_THAT(samples[1]["refused"].get<std::string>(),
+              AllOf(HasSubstr("60000 sequences of 1048576 tokens"), HasSubstr("What would fit: ")));
+}
+
 TEST(ModelBenchToolTest, SaysWhatCannotBe) {
   EXPECT_THAT(run_tool("--device sim:h200 bench model --kv exact").err,
               HasSubstr("--kv exact: is for the float64 model"));

@@ -52,6 +52,24 @@ ModelSweep to_model_sweep(const BenchModelArgs& args) {
   return sweep;
 }
 
+struct Room {
+  std::int64_t sequences;
+  model::RunnerOptions options;
+};
+
+// What takes least of what is timed: without memory for that nothing is. Of what takes more the log
+// says that there is none.
+Room least_room(const ModelSweep& sweep) {
+  if (sweep.serve.sequences > 0) return {sweep.serve.sequences, sweep.options};
+  Room room = {*std::ranges::min_element(sweep.batches), sweep.options};
+  room.options.max_tokens = *std::ranges::max_element(sweep.contexts);
+  if (sweep.prompt > 0 && sweep.prompt < room.sequences * room.options.max_tokens) {
+    room.sequences = 1;
+    room.options.max_tokens = sweep.prompt;
+  }
+  return room;
+}
+
 std::string model_command_line(const BenchModelArgs& args) {
   std::string text = "tilewright bench model";
   if (!args.model.synthetic.empty()) text += " --synthetic-weights " + args.model.synthetic;
@@ -89,10 +107,8 @@ void run_bench_model(const BenchModelArgs& args, Context& context) {
   require(sweep.options.kv.has_value(), ErrorKind::kInvalidArgument,
           "--kv exact: is for the float64 model, which has no times; expected bf16, fp8 or nvfp4");
   if (!begin_ranks(args.ranks, context)) return;
-  const bool divides_sequences = args.ranks.parallel == "expert";
-  const std::int64_t sequences = std::max<std::int64_t>(1, args.serve.sequences) *
-                                 (divides_sequences ? std::max(1, args.ranks.gpus) : 1);
-  run_ranks(args.ranks, args.model, context, sweep.options, sequences, [&](OpenRank rank) {
+  const auto [sequences, room] = least_room(sweep);
+  run_ranks(args.ranks, args.model, context, room, sequences, [&](OpenRank rank) {
     const bool is_first = rank.comm == nullptr || rank.comm->rank() == 0;
     const auto log = run_model_sweep(rank.device, std::move(rank.weights), rank.comm, sweep,
                                      model_command_line(args));

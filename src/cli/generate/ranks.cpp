@@ -5,6 +5,7 @@
 #include "cli/tool/interrupt.h"
 #include "comm/launcher.h"
 #include "comm/thread_group.h"
+#include "model/checkpoint/memory.h"
 #include "model/kernel_runner/ranked_runner.h"
 
 #include <algorithm>
@@ -115,7 +116,9 @@ model::OpenShare share_opener(const ModelArgs& model, const model::RunnerOptions
                               std::int64_t sequences) {
   return [&, sequences](const Device& device, const model::Share& share) {
     require_room(device, model, options, sequences, share);
-    return open_weights(model, share, options.has_draft);
+    auto weights = open_weights(model, share, options.has_draft);
+    model::require_memory(device, *weights, options, sequences);
+    return weights;
   };
 }
 
@@ -214,6 +217,8 @@ void run_ranks(const RankArgs& args, const ModelArgs& model, const Context& cont
                const std::function<void(OpenRank)>& work) {
   const std::string device = device_asked_for(context);
   const comm::Launch launch = launch_of(args);
+  const int world = launch.size > 1 ? launch.size : std::max(1, args.gpus);
+  if (scheme_of(args) == model::Scheme::kExpertParallel) sequences *= world;
   const model::OpenShare open_share = share_opener(model, options, sequences);
   if (launch.size > 1) return as_process_rank(args, launch, device, open_share, work);
   const Device opened = Device::open(device);
@@ -225,7 +230,9 @@ void run_ranks(const RankArgs& args, const ModelArgs& model, const Context& cont
     });
   }
   require_room(opened, model, options, sequences);
-  work({opened, open_weights(model), nullptr});
+  auto weights = open_weights(model);
+  model::require_memory(opened, *weights, options, sequences);
+  work({opened, std::move(weights), nullptr});
 }
 
 void run_ranks_alone(const RankArgs& args, const Context& context,

@@ -45,7 +45,8 @@ std::unique_ptr<model::Runner> make_rank_runner(const RankArgs& args, const Mode
                                                 std::int64_t sequences);
 
 /// The same with `work` in place of a runner: of this process' rank, or of each simulated rank in a
-/// thread of its own. What it throws ends all ranks.
+/// thread of its own. What it throws ends all ranks. `sequences`: of each rank; of all, where heads
+/// are divided.
 void run_ranks(const RankArgs& args, const ModelArgs& model, const Context& context,
                const model::RunnerOptions& options, std::int64_t sequences,
                const std::function<void(OpenRank)>& work);

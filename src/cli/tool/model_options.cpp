@@ -175,23 +175,6 @@ class LoadReport {
   std::optional<Progress> progress_;
 };
 
-// Ranks with experts in parallel divide the sequences, and have one more that is idle.
-bool is_divided(const model::Share& share) {
-  return share.world > 1 && share.scheme == model::Scheme::kExpertParallel;
-}
-
-// `step.sequences`: of all ranks.
-// Errors   OutOfMemory with what would fit
-void require_memory(const Device& device, const std::string& source, model::StepShape step) {
-  if (is_divided(step.share)) step.sequences = rank_range(step.share, step.sequences).count + 1;
-  step.tokens = std::min(step.options.step_tokens, step.sequences * step.options.max_tokens);
-  const bool has_draft = step.options.has_draft;
-  const std::string problem =
-      model::memory_problem(device, {.step = std::move(step), .has_drafts = has_draft},
-                            static_cast<std::int64_t>(device.memory_bytes()));
-  require(problem.empty(), ErrorKind::kOutOfMemory, "{}: {}", source, problem);
-}
-
 }  // namespace
 
 model::LoadSink load_report(std::int64_t layers) {
@@ -200,11 +183,17 @@ model::LoadSink load_report(std::int64_t layers) {
 
 void require_room(const Device& device, const ModelArgs& args, const RunnerOptions& options,
                   std::int64_t sequences, const model::Share& share) {
-  if (args.synthetic.empty()) return;
+  const bool is_synthetic = !args.synthetic.empty();
+  if (!is_synthetic && args.experts == "stored") return;
   const model::Config config = model_config(args);
   check_share(share, config);
-  require_memory(device, args.synthetic,
-                 {.config = config, .share = share, .options = options, .sequences = sequences});
+  const auto experts = number_format_from_string(args.experts);
+  model::require_memory(device, is_synthetic ? args.synthetic : args.folder,
+                        {.config = config,
+                         .share = share,
+                         .experts = experts.value_or(NumberFormat::kMxfp4),
+                         .options = options,
+                         .sequences = sequences});
 }
 
 std::unique_ptr<model::Runner> make_runner(const std::string& spec,
@@ -222,13 +211,7 @@ std::unique_ptr<model::Runner> make_device_runner(const Device& device,
                                                   std::shared_ptr<comm::Communicator> comm) {
   RunnerOptions with_report = options;
   with_report.on_load = load_report(weights->config().num_layers());
-  const auto experts = number_format_from_string(weights->expert_format());
-  require_memory(device, weights->source(),
-                 {.config = weights->config(),
-                  .share = weights->share(),
-                  .experts = experts.value_or(NumberFormat::kBf16),
-                  .options = options,
-                  .sequences = sequences});
+  model::require_memory(device, *weights, options, sequences);
   return model::make_kernel_runner(device, std::move(weights), with_report, {}, std::move(comm));
 }
 

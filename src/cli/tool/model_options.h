@@ -31,7 +31,9 @@ model::RunnerOptions runner_options(const ModelArgs& args, std::int64_t max_toke
 
 /// The sizes alone: of config.json, or of synthetic weights.
 model::Config model_config(const ModelArgs& args);
-/// Refuses synthetic weights for which the device has no room, before they are drawn.
+/// Refuses weights for which the device has no room before they are drawn or converted, which costs
+/// time. What is read as it is stored is known once it is open: model::require_memory().
+/// `sequences`: of all ranks.
 /// Errors   as make_runner
 void require_room(const Device& device, const ModelArgs& args, const model::RunnerOptions& options,
                   std::int64_t sequences, const model::Share& share = {});

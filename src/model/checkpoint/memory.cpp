@@ -6,6 +6,7 @@
 #include "formats/packed_matrix.h"
 #include "model/checkpoint/released.h"
 #include "model/kernel_runner/memory.h"
+#include "model/sequences.h"
 #include "model/weight_source.h"
 
 #include <algorithm>
@@ -95,8 +96,13 @@ std::int64_t blocks_of(std::int64_t rows, std::int64_t page_size) {
 
 std::int64_t page_bytes(const StepShape& shape, std::int64_t rows, std::int64_t page_size) {
   const NumberFormat format = to_cache_format(shape.options.kv.value_or(KvFormat::kBf16));
-  return static_cast<std::int64_t>(kv_cache_bytes(
-      {.format = format, .page_size = page_size, .num_pages = blocks_of(rows, page_size)}));
+  const auto bytes = [&](std::int64_t pages) {
+    return static_cast<std::int64_t>(
+        kv_cache_bytes({.format = format, .page_size = page_size, .num_pages = pages}));
+  };
+  // More rows than an operator counts are more than any device has; they are told of, too.
+  const std::int64_t pages = blocks_of(rows, page_size), most = (1LL << 31) / page_size - 1;
+  return pages <= most ? bytes(pages) : pages * bytes(1);
 }
 
 // [ring, 2, width] fp32 of a sequence.
@@ -117,7 +123,8 @@ std::int64_t layer_cache_bytes(const StepShape& shape, LayerKind kind) {
   const std::int64_t context = pool > 0 ? pool * kCacheBlock : shape.options.max_tokens;
   const std::int64_t tables = pool > 0 ? 1 : shape.sequences;
   const std::int64_t window =
-      page_bytes(shape, window_rows(shape.config, shape.tokens), kWindowPage);
+      page_bytes(shape, window_rows(shape.config, std::min(shape.tokens, shape.options.max_tokens)),
+                 kWindowPage);
   if (kind == LayerKind::kWindow) return shape.sequences * window;
   const std::int64_t entries = context / static_cast<std::int64_t>(kind);
   if (kind == LayerKind::kHca)
@@ -172,6 +179,25 @@ std::string counted(std::int64_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+// What the caches are for.
+std::string caches_of(std::int64_t sequences, std::int64_t context, std::int64_t pool) {
+  if (pool > 0) return fmt::format("{} tokens of {}", pool, counted(sequences, "sequence"));
+  return fmt::format("{} of {} tokens", counted(sequences, "sequence"), context);
+}
+
+std::vector<std::string> remedies_of(const StepShape& step, const MemoryFit& fit) {
+  const std::int64_t context = step.options.max_tokens, pool = step.options.cache_tokens;
+  std::vector<std::string> remedies;
+  if (fit.sequences > 0) remedies.push_back(caches_of(fit.sequences, context, pool));
+  if (fit.cache_tokens > 0)
+    remedies.push_back(caches_of(step.sequences, context, fit.cache_tokens));
+  if (fit.context > 0 && pool == 0) remedies.push_back(caches_of(step.sequences, fit.context, 0));
+  if (fit.ranks > 0)
+    remedies.push_back(
+        fmt::format("{}, {}", counted(fit.ranks, "rank"), to_string(step.share.scheme)));
+  return remedies;
+}
+
 // The largest number of units for which fits() holds, given that it holds for all smaller ones.
 template <class Fits>
 std::int64_t most(std::int64_t limit, const Fits& fits) {
@@ -210,6 +236,22 @@ MemoryUse memory_use(const Device& device, const MemoryRequest& request) {
   return use;
 }
 
+namespace {
+
+// memory_use() of what may not fit: then operators may refuse its sizes, and the step stays 0.
+MemoryUse asked_memory(const Device& device, const MemoryRequest& request, std::int64_t available) {
+  try {
+    return memory_use(device, request);
+  } catch (const Error&) {
+    MemoryUse use = weight_memory(request);
+    use.caches = cache_memory(request.step);
+    if (use.total() <= available) throw;
+    return use;
+  }
+}
+
+}  // namespace
+
 MemoryFit memory_fit(const Device& device, const MemoryRequest& request,
                      std::int64_t available_bytes) {
   constexpr std::int64_t kContextUnit = 1024;  // contexts are given in whole ones
@@ -236,6 +278,11 @@ MemoryFit memory_fit(const Device& device, const MemoryRequest& request,
         step.options.max_tokens = n * kContextUnit;
         return rest_fits(step, weights);
       });
+  fit.cache_tokens = kCacheBlock * most(cache_blocks(request.step.options), [&](std::int64_t n) {
+                       StepShape step = request.step;
+                       step.options.cache_tokens = n * kCacheBlock;
+                       return n == 0 || rest_fits(step, weights);
+                     });
   for (std::int64_t world = request.step.share.world; world <= kMostRanks && fit.ranks == 0;
        world *= 2) {
     MemoryRequest other = request;
@@ -252,32 +299,55 @@ MemoryFit memory_fit(const Device& device, const MemoryRequest& request,
 
 std::string memory_problem(const Device& device, const MemoryRequest& request,
                            std::int64_t available_bytes) {
-  const MemoryUse use = memory_use(device, request);
+  const MemoryUse use = asked_memory(device, request, available_bytes);
   if (use.total() <= available_bytes) return "";
   const auto gb = [](std::int64_t bytes) {
     return fmt::format("{:.1f} GB", static_cast<double>(bytes) / 1e9);
   };
   const StepShape& step = request.step;
-  const MemoryFit fit = memory_fit(device, request, available_bytes);
-  const std::int64_t context = step.options.max_tokens;
-  std::vector<std::string> remedies;
-  if (fit.sequences > 0)
-    remedies.push_back(fmt::format("{} of {} tokens", counted(fit.sequences, "sequence"), context));
-  if (fit.context > 0)
-    remedies.push_back(
-        fmt::format("{} of {} tokens", counted(step.sequences, "sequence"), fit.context));
-  if (fit.ranks > 0)
-    remedies.push_back(
-        fmt::format("{}, {}", counted(fit.ranks, "rank"), to_string(step.share.scheme)));
+  const std::vector<std::string> remedies =
+      remedies_of(step, memory_fit(device, request, available_bytes));
+  const std::string no_remedy =
+      use.weights() <= available_bytes
+          ? "No one of them is it: ask for fewer sequences and for fewer tokens"
+          : "Take fewer layers, or a device with more memory";
   const std::string ranks =
       step.share.world == 1 ? "one rank" : fmt::format("each of {} ranks", step.share.world);
   return fmt::format(
-      "{} of weights, {} of caches for {} of {} tokens and {} for a step are {} on {}; the device "
-      "has {}. {}",
-      gb(use.weights()), gb(use.caches), counted(step.sequences, "sequence"), context, gb(use.step),
-      gb(use.total()), ranks, gb(available_bytes),
-      remedies.empty() ? "Take fewer layers, or a device with more memory"
+      "{} of weights, {} of caches for {}{} are {} on {}; the device has {}. {}", gb(use.weights()),
+      gb(use.caches), caches_of(step.sequences, step.options.max_tokens, step.options.cache_tokens),
+      use.step > 0 ? fmt::format(" and {} for a step", gb(use.step)) : "", gb(use.total()), ranks,
+      gb(available_bytes),
+      remedies.empty() ? no_remedy
                        : fmt::format("What would fit: {}", fmt::join(remedies, "; or ")));
+}
+
+void require_memory(const Device& device, const Weights& weights, const RunnerOptions& options,
+                    std::int64_t sequences) {
+  // Of these the runner says what is wrong.
+  const bool is_for_kernels = options.kv.has_value() && options.index != IndexFormat::kBf16;
+  const bool lacks_draft = options.has_draft && weights.drafts.empty();
+  if (!is_for_kernels || lacks_draft || sequences < 1) return;
+  const auto experts = number_format_from_string(weights.expert_format());
+  require_memory(device, weights.source(),
+                 {.config = weights.config(),
+                  .share = weights.share(),
+                  .experts = experts.value_or(NumberFormat::kBf16),
+                  .options = options,
+                  .sequences = sequences});
+}
+
+void require_memory(const Device& device, const std::string& source, StepShape step) {
+  const Sequences checked(step.config, step.options, 1);  // numbers that make no sense
+  // Ranks with experts in parallel divide the sequences, and have one more that is idle.
+  if (step.share.world > 1 && step.share.scheme == Scheme::kExpertParallel)
+    step.sequences = rank_range(step.share, step.sequences).count + 1;
+  step.tokens = std::min(step.options.step_tokens, step.sequences * step.options.max_tokens);
+  const bool has_draft = step.options.has_draft;
+  const std::string problem =
+      memory_problem(device, {.step = std::move(step), .has_drafts = has_draft},
+                     static_cast<std::int64_t>(device.memory_bytes()));
+  require(problem.empty(), ErrorKind::kOutOfMemory, "{}: {}", source, problem);
 }
 
 }  // namespace tilewright::model

@@ -38,9 +38,10 @@ MemoryUse memory_use(const Device& device, const MemoryRequest& request);
 
 /// What would fit if one thing were changed; 0: nothing would.
 struct MemoryFit {
-  std::int64_t sequences = 0;  ///< on a rank, at the context asked for
-  std::int64_t context = 0;    ///< of as many sequences as asked for
-  std::int64_t ranks = 0;      ///< twice as many and so on, each with as many sequences
+  std::int64_t sequences = 0;     ///< on a rank, at the context asked for
+  std::int64_t context = 0;       ///< of as many sequences as asked for
+  std::int64_t ranks = 0;         ///< twice as many and so on, each with as many sequences
+  std::int64_t cache_tokens = 0;  ///< of a pool of all sequences, where that is asked for
 };
 MemoryFit memory_fit(const Device& device, const MemoryRequest& request,
                      std::int64_t available_bytes);
@@ -48,5 +49,14 @@ MemoryFit memory_fit(const Device& device, const MemoryRequest& request,
 /// "" if it fits; else the sentence that says what is needed, what there is, and what would fit.
 std::string memory_problem(const Device& device, const MemoryRequest& request,
                            std::int64_t available_bytes);
+
+/// Refuses a model for which the device has no room, before anything of it goes there. `sequences`:
+/// of all ranks. What the runner itself refuses, formats and numbers, is left to it.
+/// Errors   OutOfMemory: memory_problem()
+void require_memory(const Device& device, const Weights& weights, const RunnerOptions& options,
+                    std::int64_t sequences);
+/// The same of weights that are not there yet. `source`: what the message calls them.
+/// `step.sequences`: of all ranks.
+void require_memory(const Device& device, const std::string& source, StepShape step);
 
 }  // namespace tilewright::model

@@ -2,6 +2,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "model/checkpoint/memory.h"
 #include "model/float64/reference_runner.h"
 #include "model/kernel_runner/make.h"
 #include "model/kernel_runner/ranked_runner.h"
@@ -77,7 +78,7 @@ model::RunnerOptions runner_options(const LlmOptions& options) {
           .has_draft = options.has_draft};
 }
 
-// For several ranks of one process. On GPUs they are processes, which a library does not start.
+// For several ranks of one process. On GPUs they would be processes, which no library starts.
 Device open_for_threads(const std::string& asked, std::int64_t gpus, const comm::Launch& launch) {
   const auto refuse = [&](const std::string& device) {
     const std::string started = launch.started_by.empty()
@@ -138,8 +139,10 @@ std::unique_ptr<Llm::State> Llm::State::open(const std::filesystem::path& folder
                                       .share = share,
                                       .has_drafts = options.has_draft});
   };
-  const auto open_share = [&](const Device&, const model::Share& share) {
-    return open_part(share);
+  const auto open_share = [&](const Device& device, const model::Share& share) {
+    auto weights = open_part(share);
+    model::require_memory(device, *weights, room, options.sequences);
+    return weights;
   };
   const std::string asked = options.device.empty() ? env_text("TILEWRIGHT_DEVICE") : options.device;
   const bool is_reference = options.device == "reference";
@@ -162,7 +165,8 @@ std::unique_ptr<Llm::State> Llm::State::open(const std::filesystem::path& folder
   if (is_reference)
     return std::make_unique<State>(model::make_reference_runner(open_part({}), room), options);
   const Device device = Device::open(options.device);
-  return std::make_unique<State>(model::make_kernel_runner(device, open_part({}), room), options);
+  return std::make_unique<State>(model::make_kernel_runner(device, open_share(device, {}), room),
+                                 options);
 }
 
 Llm::Llm(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}

@@ -105,6 +105,56 @@ TEST(Memory, WhatDoesNotFitIsToldWithWhatWould) {
   EXPECT_NE(memory_problem(device, flash(half, fit.context + 1024, 512), available), "");
 }
 
+// A pool of pages for all sequences is what there is less of, not context.
+TEST(Memory, APoolThatDoesNotFitIsToldWithOneThatWould) {
+  const Device device = Device::open("plan:h200");
+  const auto available = static_cast<std::int64_t>(device.memory_bytes());
+  MemoryRequest request = flash({Scheme::kExpertParallel, 0, 2}, 131072, 64);
+  request.step.options.cache_tokens = std::int64_t{1} << 26;
+  const std::string problem = memory_problem(device, request, available);
+  EXPECT_THAT(problem, HasSubstr("of caches for 67108864 tokens of 64 sequences"));
+  const MemoryFit fit = memory_fit(device, request, available);
+  EXPECT_THAT(problem, HasSubstr(fmt::format("What would fit: {} tokens of 64 sequences",
+                                             fit.cache_tokens)));
+  ASSERT_GT(fit.cache_tokens, 131072);
+  request.step.options.cache_tokens = fit.cache_tokens;
+  EXPECT_EQ(memory_problem(device, request, available), "");
+  request.step.options.cache_tokens += kCacheBlock;
+  EXPECT_NE(memory_problem(device, request, available), "");
+}
+
+TEST(Memory, WhereNoOneChangeIsEnoughThatIsSaid) {
+  const Device device = Device::open("plan:h200");
+  const auto available = static_cast<std::int64_t>(device.memory_bytes());
+  MemoryRequest request = flash({Scheme::kExpertParallel, 0, 2}, 1 << 20, 60000);
+  request.step.options.cache_tokens = std::int64_t{1} << 38;
+  EXPECT_THAT(memory_problem(device, request, available),
+              HasSubstr("ask for fewer sequences and for fewer tokens"));
+  EXPECT_THAT(memory_problem(device, flash({}), std::int64_t{1} << 30),
+              HasSubstr("Take fewer layers, or a device with more memory"));
+}
+
+// Only what the runner takes can lack memory; of the rest the runner says what is wrong.
+TEST(Memory, RoomIsForAllSequencesOfARunner) {
+  const Device device = Device::open("plan:h200");
+  const auto weights = synthetic_weights({.config = small_config("flash")});
+  const auto error = [&](const RunnerOptions& options, std::int64_t sequences) -> std::string {
+    try {
+      require_memory(device, *weights, options, sequences);
+    } catch (const Error& thrown) {
+      return thrown.what();
+    }
+    return "";
+  };
+  const RunnerOptions options = {.max_tokens = 1 << 20};
+  EXPECT_EQ(error(options, 1), "");
+  EXPECT_THAT(error(options, 60000), HasSubstr("60000 sequences of 1048576 tokens"));
+  EXPECT_EQ(error({.kv = std::nullopt, .max_tokens = 1 << 20}, 60000), "");
+  EXPECT_EQ(error({.max_tokens = 1 << 20, .has_draft = true}, 60000), "");
+  EXPECT_EQ(error(options, -1), "");
+  EXPECT_THAT(error({.max_tokens = 4, .step_tokens = 0}, 1), HasSubstr("step_tokens = 0"));
+}
+
 // Every operator has a kernel at the widths of the released models, on every number of ranks.
 class FullSizePlans : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 

@@ -76,6 +76,14 @@ def test_refuses_in_a_sentence(llm: LLM) -> None:
         LLM(MODEL, device="cu\0da")
 
 
+def test_what_does_not_fit_is_told_with_what_would() -> None:
+    """Before the model is loaded: a million tokens of each sequence, or of a pool."""
+    for sequences, pool, words in [(60000, 0, "60000 sequences of 1048576 tokens"),
+                                   (16, 1 << 38, "274877906944 tokens of 16 sequences")]:
+        with pytest.raises(tilewright.OutOfMemory, match=f"of caches for {words}.*150.1 GB. What would fit: "):
+            LLM(MODEL, device="sim:h200", max_tokens=1 << 20, sequences=sequences, cache_tokens=pool)
+
+
 def test_a_tokenizer_of_another_model(tmp_path: Path) -> None:
     for part in MODEL.iterdir():
         if part.name != "tokenizer.json":
