@@ -45,7 +45,11 @@ nlohmann::json run_model_sweep(const Device& device, std::shared_ptr<const model
 
 bool is_model_log_correct(const nlohmann::json& log);
 std::string model_table(const nlohmann::json& log, const Style& style);
-/// A page that needs nothing else.
-std::string model_report(const nlohmann::json& log);
+/// A page of logs, at least one, that needs nothing else.
+std::string model_report(const std::vector<nlohmann::json>& logs);
+/// A picture of the decode steps of logs, a line for each number of ranks, scheme and number of
+/// layers: over the sequences of a GPU at the context that most have, or over contexts if all have
+/// as many sequences. Of points that several logs have, those of the last; "" without times.
+std::string model_image(const std::vector<nlohmann::json>& logs);
 
 }  // namespace tilewright::cli

@@ -5,13 +5,16 @@
 #include "report/log_page.h"
 #include "report/log_plot.h"
 #include "report/page_style.h"
+#include "report/plot_image.h"
 #include "report/time_summary.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -119,11 +122,13 @@ std::string operators_text(const json& log) {
 struct DecodeAxes {
   const char *along, *of_lines;
 
-  explicit DecodeAxes(const json& log) : along("context"), of_lines("batch") {
-    std::set<std::int64_t> contexts;
-    for (const json& sample : log.at("samples"))
-      if (sample.at("phase") == "decode") contexts.insert(sample.at("context").get<std::int64_t>());
-    if (contexts.size() < 2) std::swap(along, of_lines);
+  /// `along`, or the other if all samples have one value of it.
+  DecodeAxes(const json& samples, const char* first) : along(first), of_lines("batch") {
+    if (std::string_view(along) == of_lines) of_lines = "context";
+    std::set<std::int64_t> values;
+    for (const json& sample : samples)
+      if (sample.at("phase") == "decode") values.insert(sample.at(along).get<std::int64_t>());
+    if (values.size() < 2) std::swap(along, of_lines);
   }
 };
 
@@ -153,6 +158,81 @@ std::string decode_plot(const json& log, const DecodeAxes& axes) {
   return series.empty() ? "" : plot_log(series, axes.along, "milliseconds");
 }
 
+// "2 GPUs, experts, 43 layers"
+std::string line_name(const json& log) {
+  const json& ranks = log.at("ranks");
+  const auto count = ranks.at("count").get<int>();
+  const std::string layers = log.at("model").value("config", "");
+  const std::string divided =
+      ranks.value("scheme", "") == "tensor parallel" ? "tensors" : "experts";
+  return fmt::format("{}, {}", count == 1 ? "1 GPU" : fmt::format("{} GPUs, {}", count, divided),
+                     layers.substr(0, layers.find(" (")));
+}
+
+struct ComparedSteps {
+  DecodeAxes axes;
+  std::int64_t other = 0;  // what all points have
+  std::vector<std::string> names;
+  std::map<std::string, std::map<double, std::pair<double, double>>> lines;  // ms, floor
+};
+
+// Of what the axis is not, the value that most samples have; of as many the largest.
+std::int64_t most_common(const std::vector<json>& samples, const char* key) {
+  std::map<std::int64_t, int> counts;
+  for (const json& sample : samples) ++counts[sample.at(key).get<std::int64_t>()];
+  const auto by_count = [](const auto& a, const auto& b) { return a.second < b.second; };
+  std::int64_t most = 0;
+  if (!counts.empty()) {
+    const int count = std::ranges::max_element(counts, by_count)->second;
+    for (const auto& [value, times] : counts)
+      if (times == count) most = value;
+  }
+  return most;
+}
+
+ComparedSteps compared_steps(const std::vector<json>& logs) {
+  std::vector<json> timed;
+  std::vector<std::string> names;
+  for (const json& log : logs) {
+    for (const json& sample : log.at("samples")) {
+      if (sample.at("phase") != "decode" || median_us(sample, "samples_us") <= 0) continue;
+      timed.push_back(sample);
+      names.push_back(line_name(log));
+    }
+  }
+  ComparedSteps steps = {.axes = DecodeAxes(timed, "batch"), .names = {}, .lines = {}};
+  steps.other = most_common(timed, steps.axes.of_lines);
+  for (std::size_t i = 0; i < timed.size(); ++i) {
+    const json& sample = timed[i];
+    if (sample.at(steps.axes.of_lines) != steps.other) continue;
+    if (std::ranges::count(steps.names, names[i]) == 0) steps.names.push_back(names[i]);
+    const auto at = static_cast<double>(sample.at(steps.axes.along).get<std::int64_t>());
+    steps.lines[names[i]][at] = {median_us(sample, "samples_us") / 1e3,
+                                 sample.at("floor_us").get<double>() / 1e3};
+  }
+  return steps;
+}
+
+std::string compared_plot(const ComparedSteps& steps) {
+  constexpr std::array kColors = {7, 12, 9, 13, 5, 4};
+  constexpr double kNames = 200;
+  std::vector<LogSeries> series;
+  for (const std::string& name : steps.names) {
+    const int color = kColors[series.size() / 2 % kColors.size()];
+    LogSeries times = {name, color, LogSeries::Look::kMarked};
+    LogSeries floor = {"", color, LogSeries::Look::kFloor};
+    for (const auto& [at, ms] : steps.lines.at(name)) {
+      times.points.emplace_back(at, ms.first);
+      floor.points.emplace_back(at, ms.second);
+    }
+    series.push_back(std::move(times));
+    series.push_back(std::move(floor));
+  }
+  const bool is_batch = std::string_view(steps.axes.along) == "batch";
+  return plot_log(series, is_batch ? "sequences of a GPU; tensors in parallel: of all" : "context",
+                  "milliseconds", kNames);
+}
+
 std::string model_html_table(const json& log) {
   std::string html =
       "<table><tr><th></th><th>ms</th><th>floor, ms</th><th>% of it</th><th>tokens/s a GPU</th>"
@@ -169,6 +249,21 @@ std::string model_html_table(const json& log) {
                         or_dash(static_cast<double>(row.launches), "{:.0f}"));
   }
   return html + "</table>";
+}
+
+// Plot, table and lists of one log.
+std::string log_body(const json& log) {
+  std::string body = fmt::format("<h2>{}</h2>", escape_markup(model_title(log)));
+  const std::string plot = decode_plot(log, DecodeAxes(log.at("samples"), "context"));
+  if (!plot.empty()) body += "<figure>" + plot + "</figure>";
+  body += "<figure>" + model_html_table(log) + "</figure>";
+  const std::string launched = launched_text(log, "\n");
+  if (!launched.empty())
+    body += "<h3>Launches of a decode step</h3><pre>" + escape_markup(launched) + "</pre>";
+  const std::string operators = operators_text(log);
+  if (!operators.empty())
+    body += "<h3>Time of a decode step</h3><pre>" + escape_markup(operators) + "</pre>";
+  return body;
 }
 
 }  // namespace
@@ -196,30 +291,37 @@ std::string model_table(const json& log, const Style& style) {
   return text + "tokens/s of a GPU; floors: " + log.value("floors", "") + "\n";
 }
 
-std::string model_report(const json& log) {
+std::string model_image(const std::vector<json>& logs) {
+  const ComparedSteps steps = compared_steps(logs);
+  if (steps.names.empty()) return "";
+  std::string model = logs[0].at("model").value("name", "");
+  return plot_image(compared_plot(steps),
+                    fmt::format("{}: a decode step, {} {}; dotted: its bytes and products", model,
+                                steps.axes.of_lines, steps.other));
+}
+
+std::string model_report(const std::vector<json>& logs) {
   std::string css;
   for (int i = 0; i < kLadderColors; ++i)
     css += fmt::format(".s{0} path{{stroke:var(--c{0})}} .s{0} text{{fill:var(--c{0})}}\n", i);
-  std::string body = fmt::format("<h2>{}</h2>", escape_markup(model_title(log)));
-  const DecodeAxes axes(log);
-  const std::string plot = decode_plot(log, axes);
-  if (!plot.empty()) body += "<figure>" + plot + "</figure>";
-  body += "<figure>" + model_html_table(log) + "</figure>";
-  const std::string launched = launched_text(log, "\n");
-  if (!launched.empty())
-    body += "<h2>Launches of a decode step</h2><pre>" + escape_markup(launched) + "</pre>";
-  const std::string operators = operators_text(log);
-  if (!operators.empty())
-    body += "<h2>Time of a decode step</h2><pre>" + escape_markup(operators) + "</pre>";
+  std::string body;
+  if (const ComparedSteps steps = compared_steps(logs); logs.size() > 1 && !steps.names.empty())
+    body += fmt::format("<h2>Decode steps, {} {}</h2><figure>{}</figure>", steps.axes.of_lines,
+                        steps.other, compared_plot(steps));
+  for (const json& log : logs) body += log_body(log);
+  const std::string by =
+      logs.size() > 1 ? ""
+                      : fmt::format(" by {}", DecodeAxes(logs[0].at("samples"), "context").along);
   return log_page(
-      log, {.window_title = "Steps of a model",
-            .title = "Steps of a model",
-            .css = css,
-            .introduction = fmt::format(
-                "Time of a decode step by {}, both logarithmic; from the tokens to the logits. "
-                "Dotted: what no kernel can be faster than, {}.",
-                axes.along, escape_markup(log.value("floors", ""))),
-            .body = body});
+      logs.back(),
+      {.window_title = "Steps of a model",
+       .title = "Steps of a model",
+       .css = css,
+       .introduction = fmt::format(
+           "Time of a decode step{}, both axes logarithmic; from the tokens to the logits. "
+           "Dotted: what no kernel can be faster than, {}.",
+           by, escape_markup(logs.back().value("floors", ""))),
+       .body = body});
 }
 
 }  // namespace tilewright::cli

@@ -12,8 +12,8 @@ namespace tilewright::cli {
 namespace {
 
 struct LogAxes {
-  static constexpr double kWidth = 750, kHeight = 420, kLeft = 56, kRight = 160, kTop = 26,
-                          kBottom = 40;
+  static constexpr double kWidth = 750, kHeight = 420, kLeft = 56, kTop = 26, kBottom = 40;
+  double right = 0;
   double x_min = 1e300, x_max = 0, y_min = 1e300, y_max = 0;
 
   void include(double x, double y) {
@@ -22,7 +22,7 @@ struct LogAxes {
   }
   double x(double value) const {
     const double span = std::max(std::log(x_max / x_min), 1e-9);
-    return kLeft + (kWidth - kLeft - kRight) * std::log(value / x_min) / span;
+    return kLeft + (kWidth - kLeft - right) * std::log(value / x_min) / span;
   }
   double y(double value) const {
     const double span = std::max(std::log(y_max / y_min), 1e-9);
@@ -39,7 +39,7 @@ std::string log_grid(const LogAxes& axes) {
       svg += fmt::format(
           "<line class='grid' x1='{0}' x2='{1}' y1='{2:.1f}' y2='{2:.1f}'/><text class='tick' "
           "x='{3}' y='{4:.1f}' text-anchor='end'>{5:g}</text>",
-          LogAxes::kLeft, LogAxes::kWidth - LogAxes::kRight, axes.y(y), LogAxes::kLeft - 7,
+          LogAxes::kLeft, LogAxes::kWidth - axes.right, axes.y(y), LogAxes::kLeft - 7,
           axes.y(y) + 4, y);
     }
   }
@@ -52,7 +52,7 @@ std::string log_grid(const LogAxes& axes) {
 }
 
 const char* log_dashes(LogSeries::Look look) {
-  if (look == LogSeries::Look::kLine) return "";
+  if (look == LogSeries::Look::kLine || look == LogSeries::Look::kMarked) return "";
   return look == LogSeries::Look::kDashed ? " stroke-dasharray='6 4'" : " stroke-dasharray='2 3'";
 }
 
@@ -60,8 +60,26 @@ std::string log_line(const LogSeries& series, const LogAxes& axes) {
   std::string path;
   for (const auto& [x, y] : series.points)
     path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", axes.x(x), axes.y(y));
+  if (series.points.size() == 1 && series.look == LogSeries::Look::kFloor) path += "m-6 0h12";
   return fmt::format("<g class='s{}'><path d='{}'{}/></g>", series.color, path,
                      log_dashes(series.look));
+}
+
+std::string log_name(const LogSeries& series, double x, double y) {
+  return fmt::format("<g class='s{}'><text class='name' x='{:g}' y='{:.1f}'>{}</text></g>",
+                     series.color, x, y + 4, escape_markup(series.name));
+}
+
+// Strokes without length, which have the colour of the line.
+std::string log_marks(const LogSeries& series, const LogAxes& axes) {
+  std::string marks;
+  for (const auto& [x, y] : series.points)
+    marks += fmt::format(
+        "<path d='M{:.1f} {:.1f}h0' style='stroke-width:8px;stroke-linecap:round'><title>{}: "
+        "{:.4g} "
+        "at {:.4g}</title></path>",
+        axes.x(x), axes.y(y), escape_markup(series.name), y, x);
+  return fmt::format("<g class='s{}'>{}</g>", series.color, marks);
 }
 
 std::string log_dots(const LogSeries& series, const LogAxes& axes) {
@@ -77,8 +95,9 @@ std::string log_dots(const LogSeries& series, const LogAxes& axes) {
 }  // namespace
 
 std::string plot_log(const std::vector<LogSeries>& series, const std::string& x_name,
-                     const std::string& y_name) {
+                     const std::string& y_name, double right) {
   LogAxes axes;
+  axes.right = right;
   for (const LogSeries& s : series)
     for (const auto& [x, y] : s.points) axes.include(x, y);
   if (axes.x_max <= 0) return {};
@@ -89,7 +108,7 @@ std::string plot_log(const std::vector<LogSeries>& series, const std::string& x_
   svg += fmt::format(
       "<text class='unit' x='0' y='13'>{}</text><text class='unit' x='{}' y='{}' "
       "text-anchor='end'>{}</text>",
-      escape_markup(y_name), LogAxes::kWidth - LogAxes::kRight, LogAxes::kHeight - 4,
+      escape_markup(y_name), LogAxes::kWidth - axes.right, LogAxes::kHeight - 4,
       escape_markup(x_name));
   svg += log_grid(axes);
   struct Label {
@@ -100,6 +119,8 @@ std::string plot_log(const std::vector<LogSeries>& series, const std::string& x_
   for (const LogSeries& s : series) {
     if (s.points.empty()) continue;
     svg += s.look == LogSeries::Look::kPoints ? log_dots(s, axes) : log_line(s, axes);
+    if (s.look == LogSeries::Look::kMarked) svg += log_marks(s, axes);
+    if (s.name.empty()) continue;
     labels.push_back({axes.y(s.points.back().second), &s});
   }
   std::ranges::sort(labels, {}, &Label::y);
@@ -110,9 +131,7 @@ std::string plot_log(const std::vector<LogSeries>& series, const std::string& x_
   for (std::size_t i = labels.size(); i-- > 0; limit -= kDistance)
     labels[i].y = std::min(labels[i].y, limit);
   for (const Label& label : labels)
-    svg += fmt::format("<g class='s{}'><text class='name' x='{}' y='{:.1f}'>{}</text></g>",
-                       label.series->color, LogAxes::kWidth - LogAxes::kRight + 8, label.y + 4,
-                       escape_markup(label.series->name));
+    svg += log_name(*label.series, LogAxes::kWidth - axes.right + 8, label.y);
   return svg + "</svg>";
 }
 

@@ -1,7 +1,11 @@
 // bench model and bench exchange on the simulator: no times there, but steps, launches and floors.
+#include "base/file.h"
 #include "bench/model.h"
 #include "tests/cli/run_tool.h"
 #include "tests/model/random_checkpoint.h"
+
+#include <filesystem>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,7 +46,7 @@ void expect_steps(const Outcome& outcome, int ranks) {
   EXPECT_EQ(launches, decode["launches"].get<std::int64_t>());
   EXPECT_THAT(decode["launched"].dump(),
               AllOf(HasSubstr("linear_slab_bf16"), HasSubstr("moe_direct")));
-  EXPECT_THAT(model_report(log), AllOf(HasSubstr("batch 2, context 6"), HasSubstr("moe_direct")));
+  EXPECT_THAT(model_report({log}), AllOf(HasSubstr("batch 2, context 6"), HasSubstr("moe_direct")));
 }
 
 TEST(ModelBenchToolTest, OneRank) {
@@ -95,7 +99,7 @@ TEST(ModelBenchToolTest, Serves) {
   EXPECT_LE(sample["new_tokens"].get<int>(), 10);
   EXPECT_GT(sample["floor_us"].get<double>(), 0);
   EXPECT_FALSE(sample.contains("seconds"));
-  EXPECT_THAT(model_report(log), HasSubstr("mix of 6 in, 4 out, 2 sequences"));
+  EXPECT_THAT(model_report({log}), HasSubstr("mix of 6 in, 4 out, 2 sequences"));
   EXPECT_THAT(run_tool("--device sim:h200 bench model --serve 2 --batch 2").err,
               AllOf(HasSubstr("--serve"), HasSubstr("--batch")));
 }
@@ -132,6 +136,49 @@ TEST(ModelBenchToolTest, SaysWhatCannotBe) {
   EXPECT_THAT(run_tool("--device sim:h200 bench model --context 0").err, HasSubstr("--context"));
 }
 
+const std::filesystem::path kRoot = TILEWRIGHT_SOURCE_DIR;
+
+std::string read_text(const std::filesystem::path& path) {
+  return std::string(MappedFile(path).text());
+}
+
+// The command is the page's own.
+TEST(ModelBenchToolTest, PictureInTheDocumentsIsOfTheCommittedLogs) {
+  const std::string page = read_text(kRoot / "docs/11-running-v4.md");
+  const std::string begin = "    tilewright bench model --from ",
+                    image = "docs/images/v4-steps.svg";
+  const std::size_t first = page.find(begin), last = page.find(image, first);
+  ASSERT_NE(last, page.npos);
+  std::string options;
+  for (const char c : page.substr(first, last - first)) options += c == '\\' || c == '\n' ? ' ' : c;
+  options = options.substr(options.find("bench"));
+  const ScopedFolder out;
+  const Outcome outcome =
+      run_tool(options + (out / "steps.svg").string() + " --out " + out.path().string(),
+               "cd " + kRoot.string() + ";");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const std::string svg = read_text(out.path() / "steps.svg");
+  EXPECT_EQ(svg, read_text(kRoot / image)) << image << " is stale; " << page.substr(first, last);
+  EXPECT_THAT(svg, AllOf(HasSubstr(">1 GPU, 22 layers<"), HasSubstr(">2 GPUs, experts, 43 layers<"),
+                         HasSubstr(">2 GPUs, tensors, 43 layers<"), Not(HasSubstr("var("))));
+  EXPECT_THAT(read_text(out.path() / "model.html"),
+              AllOf(HasSubstr("Decode steps, context 8192"), HasSubstr("expert parallel"),
+                    HasSubstr("tensor parallel")));
+  EXPECT_THAT(page, HasSubstr("](images/v4-steps.svg)"));
+}
+
+// Before anything is run.
+TEST(ModelBenchToolTest, AFolderThatCannotBeIsRefusedFirst) {
+  const ScopedFolder folder;
+  std::ofstream(folder / "file") << "text";
+  for (const std::string bench : {"model", "moe", "sparse", "indexer"}) {
+    const Outcome outcome = run_tool("--device sim:none bench " + bench + " --out " +
+                                     (folder / "file").string() + "/below");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("expected a folder that can be made and written to"));
+  }
+}
+
 // A step whose logits are no numbers shows.
 TEST(ModelBenchToolTest, WrongStepsAreSaid) {
   json log = {{"model", {{"name", "m"}, {"config", "c"}}},
@@ -161,11 +208,11 @@ TEST(ModelBenchToolTest, PlotsWhatThereIsMoreThanOneOf) {
                               {"launches", 7}});
   };
   add(1, 8192);
-  EXPECT_THAT(model_report(log), Not(HasSubstr("<svg")));
+  EXPECT_THAT(model_report({log}), Not(HasSubstr("<svg")));
   add(64, 8192);
-  EXPECT_THAT(model_report(log), AllOf(HasSubstr("floor, context 8192"), HasSubstr("by batch")));
+  EXPECT_THAT(model_report({log}), AllOf(HasSubstr("floor, context 8192"), HasSubstr("by batch")));
   add(64, 1024);
-  EXPECT_THAT(model_report(log), AllOf(HasSubstr("floor, batch 64"), HasSubstr("by context")));
+  EXPECT_THAT(model_report({log}), AllOf(HasSubstr("floor, batch 64"), HasSubstr("by context")));
 }
 
 // Ranks that divide the heads have one batch together: half of its tokens are a GPU's.

@@ -25,8 +25,7 @@ struct BenchExchangeArgs {
 
 void write_exchange_log(const nlohmann::json& log, const BenchExchangeArgs& args,
                         Context& context) {
-  const std::filesystem::path folder = args.sweep.out, path = folder / "exchange.json";
-  std::filesystem::create_directories(folder);
+  const std::filesystem::path path = std::filesystem::path(args.sweep.out) / "exchange.json";
   write_json(path, log);
   context.exit_status = is_exchange_log_correct(log) ? 0 : 1;
   if (context.json) return print_json(log);
@@ -41,6 +40,7 @@ void run_bench_exchange(const BenchExchangeArgs& args, Context& context) {
   for (const std::int64_t bytes : sweep.bytes)
     require(bytes % 16 == 0, ErrorKind::kInvalidArgument,
             "--bytes {}: expected a multiple of 16, four numbers of fp32", bytes);
+  open_out(args.sweep.out);
   if (!begin_ranks(args.ranks, context)) return;
   const std::string command =
       fmt::format("tilewright bench exchange --gpus {}{} --samples {}", args.ranks.gpus,

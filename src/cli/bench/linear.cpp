@@ -6,7 +6,7 @@
 #include "base/progress.h"
 #include "bench/ladder.h"
 #include "bench/linear_report.h"
-#include "cli/tool/command.h"
+#include "cli/bench/sweep_command.h"
 #include "report/time_summary.h"
 #include "verify/device_facts.h"
 #include "verify/linear_check.h"
@@ -207,6 +207,7 @@ void print_log(const json& log, const Style& style) {
 }
 
 void run_linear_sweep(LinearSweepArgs& args, Context& context, const std::string& command) {
+  if (!args.smoke) open_out(args.out);
   json log = make_log(args, context, command);
   for (const std::string& path : args.peers) merge_linear_logs(log, read_json(path));
   for (const json& sample : log.at("samples"))
@@ -214,7 +215,6 @@ void run_linear_sweep(LinearSweepArgs& args, Context& context, const std::string
   const std::filesystem::path folder = args.out;
   const std::string page = (folder / "linear.html").string();
   if (!args.smoke) {
-    std::filesystem::create_directories(folder);
     if (args.from.empty()) write_file((folder / "linear.json").string(), format_json(log));
     write_file(page, linear_report(log));
   }

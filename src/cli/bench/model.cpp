@@ -27,6 +27,7 @@ struct BenchModelArgs {
   std::int64_t prompt = -1;  // -1: the longest context
   ServeSweep serve;
   SweepArgs sweep;
+  std::string plot;
 };
 
 ModelSweep to_model_sweep(const BenchModelArgs& args) {
@@ -91,18 +92,43 @@ std::string model_command_line(const BenchModelArgs& args) {
 
 void write_model_log(const nlohmann::json& log, const BenchModelArgs& args, Context& context) {
   const std::filesystem::path folder = args.sweep.out, path = folder / "model.json";
-  std::filesystem::create_directories(folder);
   write_json(path, log);
-  write_file(folder / "model.html", model_report(log));
+  write_file(folder / "model.html", model_report({log}));
   context.exit_status = is_model_log_correct(log) ? 0 : 1;
   if (context.json) return print_json(log);
   print(model_table(log, context.style()));
   print(fmt::format("log and page: {}\n", path.string()));
 }
 
+// Tables and one page of several logs.
+void write_model_logs(const std::vector<nlohmann::json>& logs, const BenchModelArgs& args,
+                      Context& context) {
+  const std::filesystem::path page = std::filesystem::path(args.sweep.out) / "model.html";
+  write_file(page, model_report(logs));
+  const bool is_correct = std::ranges::all_of(logs, is_model_log_correct);
+  context.exit_status = is_correct ? 0 : 1;
+  if (context.json) return print_json(logs);
+  for (const nlohmann::json& log : logs) print(model_table(log, context.style()) + "\n");
+  print(fmt::format("page: {}\n", page.string()));
+}
+
+void report_logs(const BenchModelArgs& args, Context& context) {
+  std::vector<nlohmann::json> logs;
+  for (const std::string& path : args.sweep.from) logs.push_back(read_sweep_log(path, "model"));
+  if (!args.plot.empty()) {
+    const std::string image = model_image(logs);
+    require(!image.empty(), ErrorKind::kInvalidArgument,
+            "--plot {}: no log has times of decode steps; expected one of a run on a GPU",
+            args.plot);
+    write_file(args.plot, image);
+  }
+  if (logs.size() > 1) return write_model_logs(logs, args, context);
+  write_model_log(logs[0], args, context);
+}
+
 void run_bench_model(const BenchModelArgs& args, Context& context) {
-  if (!args.sweep.from.empty())
-    return write_model_log(read_sweep_log(args.sweep.from, "model"), args, context);
+  open_out(args.sweep.out);
+  if (!args.sweep.from.empty()) return report_logs(args, context);
   const ModelSweep sweep = to_model_sweep(args);
   require(sweep.options.kv.has_value(), ErrorKind::kInvalidArgument,
           "--kv exact: is for the float64 model, which has no times; expected bf16, fp8 or nvfp4");
@@ -159,14 +185,22 @@ void add_bench_model(CLI::App& bench, Context& context) {
   add_size("--output", args->serve.output, "--serve: tokens of an answer");
   add_size("--requests", args->serve.requests,
            "--serve: requests of each rank that end while it is timed");
-  add_sweep_options(*command, args->sweep, "model");
+  constexpr int kMostLogs = 32;
+  add_sweep_options(*command, args->sweep, "model", kMostLogs);
+  command
+      ->add_option("--plot", args->plot,
+                   "--from: decode steps of all logs in one picture, a line for each number of "
+                   "ranks and of layers; of a point that several logs have, the last one's")
+      ->needs("--from")
+      ->type_name("SVG");
   command->footer(
       "For example:\n"
       "  tilewright bench model --synthetic-weights flash --layers 22 --batch 1 --batch 64\n"
       "  tilewright bench model --synthetic-weights flash --gpus 2 --parallel tensor "
       "--context 1024 --context 8192\n"
       "  tilewright bench model --synthetic-weights flash --gpus 2 --parallel expert --batch 64 "
-      "--context 8192");
+      "--context 8192\n"
+      "  tilewright bench model --from one.json --from two.json --plot steps.svg");
   command->callback([args, &context] { run_bench_model(*args, context); });
 }
 

@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "cli/tool/command.h"
+#include "cli/bench/sweep_command.h"
 
 #include <filesystem>
 #include <memory>
@@ -56,6 +56,7 @@ std::string moe_command_line(const BenchMoeArgs& args) {
 }
 
 void run_bench_moe(const BenchMoeArgs& args, Context& context) {
+  const std::filesystem::path folder = open_out(args.out);
   nlohmann::json log;
   if (!args.from.empty()) {
     log = read_json(args.from);
@@ -64,8 +65,6 @@ void run_bench_moe(const BenchMoeArgs& args, Context& context) {
     log = run_moe_sweep(device, to_moe_sweep(args, device), moe_command_line(args));
   }
   for (const std::string& peers : args.peers) merge_moe_peers(log, read_json(peers));
-  const std::filesystem::path folder = args.out;
-  std::filesystem::create_directories(folder);
   write_json(folder / "moe.json", log);
   write_file(folder / "moe.html", moe_report(log));
   context.exit_status = is_moe_log_correct(log) ? 0 : 1;

@@ -5,9 +5,11 @@
 
 #include "cli/tool/command.h"
 
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -15,11 +17,16 @@ namespace tilewright::cli {
 
 /// As given on the command line.
 struct SweepArgs {
-  std::string out, from;
+  std::string out;
+  std::vector<std::string> from;
   int samples = 15;
 };
-/// --samples, --from and --out, by default build/NAME.
-void add_sweep_options(CLI::App& command, SweepArgs& args, const std::string& name);
+/// --samples, --from and --out, by default build/NAME. `most_logs`: of --from.
+void add_sweep_options(CLI::App& command, SweepArgs& args, const std::string& name,
+                       int most_logs = 1);
+/// The folder of --out, made if there is none: before a run, which costs time.
+/// Errors   InvalidArgument if it cannot be made or written to
+std::filesystem::path open_out(const std::string& out);
 
 /// NAME.json and NAME.html are written.
 struct SweepCommand {
