@@ -10,8 +10,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace tilewright {
 namespace {
@@ -29,6 +31,23 @@ TEST(GenerateTool, StreamsOnePromptAndSaysHowFast) {
   EXPECT_THAT(run.out, HasSubstr("prefill 11 tokens in "));
   EXPECT_THAT(run.out, HasSubstr("decode 3 tokens in "));
   EXPECT_THAT(run.out, HasSubstr("float64 on "));
+}
+
+// Layers on the device, of all.
+TEST(GenerateTool, ATerminalShowsHowFarLoadingIs) {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  if (terminal < 0 || ::grantpt(terminal) != 0 || ::unlockpt(terminal) != 0)
+    GTEST_SKIP() << "no pseudo terminal can be opened here";
+  const std::string name = ::ptsname(terminal);
+  const int open_end = ::open(name.c_str(), O_RDWR | O_NOCTTY);  // what was written stays readable
+  const auto run = run_tool("generate --device sim:h200 --max-tokens 1 -p a 2>" + name + " && true",
+                            "TERM=xterm");
+  EXPECT_EQ(run.status, 0);
+  std::string text(4096, '\0');
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(terminal, text.data(), 4096))));
+  EXPECT_THAT(text, HasSubstr("load  6 layers in "));
+  ::close(open_end);
+  ::close(terminal);
 }
 
 TEST(GenerateTool, ABatchAsJson) {

@@ -6,8 +6,13 @@
 //             entries than the indexer chooses
 // Simulated   a layer of each kind with few tokens and 32 experts; the router's 256 are in
 //             StageCheckTest.RouterOfFullWidthInTheHyperConnection, entries of HCA in EntriesOfHca
+// Two ranks   simulated; tensors in parallel by stages, those of the heads from both ranks; with
+//             experts in parallel runners tell none, so there logits are compared
+#include "comm/thread_group.h"
 #include "model/checkpoint/synthetic.h"
-#include "model/kernel_runner/make.h"
+#include "model/float64/reference_runner.h"
+#include "model/kernel_runner/ranked_runner.h"
+#include "model/text/generate.h"
 #include "tests/model/stage_verdicts.h"
 #include "tests/ops/operator_test.h"
 
@@ -77,8 +82,11 @@ std::vector<StageVerdict> check_run(const Device& device, const WidthRun& run) {
 //   products of bf16  inner sums of n that were rounded to bf16: off by d = 2^-23 sqrt(n) each, of
 //                     which a share of 2 d / 2^-8 is rounded the other way, by 2^-7 at most
 //   attention         its weights are bf16; their errors are added as the rows that they weigh
-double most_rms(std::string_view stage) {
+//   experts on ranks  each stores its part of an expert's result as bf16, together as far off as
+//                     the whole one that float64 rounds once; the two add up as their squares
+double most_rms(std::string_view stage, bool is_on_ranks) {
   const double half = 0x1p-8 / std::sqrt(3.0);
+  if (stage == "moe_out" && is_on_ranks) return std::sqrt(2.0) * half;
   const auto sums = [](std::int64_t n) { return 0x1p-23 * std::sqrt(static_cast<double>(n)); };
   if (stage == "attn_mix" || stage == "ffn_mix" || stage == "head_mix") return sums(4 * 4096);
   if (stage == "router_scores" || stage == "idx_w" || stage == "logits") return sums(4096);
@@ -89,9 +97,10 @@ double most_rms(std::string_view stage) {
   return half;
 }
 
-void expect_rms(const std::vector<StageVerdict>& verdicts) {
+void expect_rms(const std::vector<StageVerdict>& verdicts, bool is_on_ranks = false) {
   for (const StageVerdict& v : verdicts)
-    EXPECT_LE(v.relative_rms(), most_rms(v.name.substr(v.name.rfind('.') + 1))) << v.name;
+    EXPECT_LE(v.relative_rms(), most_rms(v.name.substr(v.name.rfind('.') + 1), is_on_ranks))
+        << v.name;
 }
 
 // Names of stages, without their layers.
@@ -151,6 +160,153 @@ TEST_P(FullWidthTest, Hca) {
   expect_few_tokens(
       *device_, LayerKind::kHca,
       {.layers = {LayerKind::kHca}, .experts = 32, .prompt = 2, .step = 16, .decoded = 1});
+}
+
+// What a rank has of weights that are in memory: views of them.
+std::shared_ptr<const Weights> part_of_rank(const std::shared_ptr<const Weights>& whole,
+                                            const Share& share) {
+  ModelWeights parts = *whole;
+  const auto cut = [&](Matrix& matrix, TensorRole role) {
+    matrix = part_of(matrix, share_of(share, role, matrix.rows, matrix.cols));
+  };
+  const auto cut_expert = [&](ExpertWeights& expert, TensorRole in, TensorRole out) {
+    cut(expert.gate, in);
+    cut(expert.up, in);
+    cut(expert.down, out);
+  };
+  cut(parts.head, TensorRole::kHead);
+  for (LayerWeights& layer : parts.layers) {
+    cut(layer.attn.wq_b, TensorRole::kQuery);
+    cut(layer.attn.wo_a, TensorRole::kOutputGroup);
+    cut(layer.attn.wo_b, TensorRole::kOutput);
+    Vector& sink = layer.attn.sink;
+    const Range heads = share_of(share, TensorRole::kSink, std::ssize(sink), 1).rows;
+    sink = Vector(sink.begin() + heads.first, sink.begin() + heads.first + heads.count);
+    std::vector<ExpertWeights>& experts = layer.ffn.experts;
+    const Range own = local_sizes(share, whole->config()).experts;
+    experts = {experts.begin() + own.first, experts.begin() + own.first + own.count};
+    for (ExpertWeights& expert : experts)
+      cut_expert(expert, TensorRole::kExpertIn, TensorRole::kExpertOut);
+    cut_expert(*layer.ffn.shared, TensorRole::kSharedIn, TensorRole::kSharedOut);
+  }
+  // The whole owns what the views show, and lives as long.
+  auto* const weights = new Weights(WeightsSource{.name = "rank",
+                                                  .config = whole->config(),
+                                                  .share = share,
+                                                  .weights = std::move(parts),
+                                                  .storage = {}});
+  return {weights, [whole](const Weights* part) { delete part; }};
+}
+
+struct KeptStage {
+  explicit KeptStage(const Stage& stage)
+      : name(stage.name),
+        layer(stage.layer),
+        first_row(stage.first_row),
+        shape(stage.shape),
+        values(stage.values.begin(), stage.values.end()) {}
+
+  std::string name;
+  std::int64_t layer, first_row;
+  std::vector<std::int64_t> shape;
+  std::vector<double> values;
+};
+
+// The heads of one rank, then those of the next.
+KeptStage joined(const KeptStage& first, const KeptStage& second) {
+  KeptStage both = first;
+  both.shape[1] += second.shape[1];
+  both.values.clear();
+  for (std::int64_t row = 0; row < first.shape[0]; ++row) {
+    for (const KeptStage* part : {&first, &second}) {
+      const auto width = std::ssize(part->values) / part->shape[0];
+      const auto begin = part->values.begin() + row * width;
+      both.values.insert(both.values.end(), begin, begin + width);
+    }
+  }
+  return both;
+}
+
+// Heads are each rank's own; of everything else all ranks have the same bits.
+void check_ranks(StageCheck& check, const std::vector<KeptStage>& first,
+                 const std::vector<KeptStage>& second) {
+  const std::set<std::string> of_heads = {"q", "lse", "attn_o", "attn_o_inv_rope"};
+  ASSERT_EQ(first.size(), second.size());
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    ASSERT_EQ(first[i].name, second[i].name);
+    const bool is_divided = of_heads.contains(first[i].name);
+    if (!is_divided) {
+      EXPECT_EQ(first[i].values, second[i].values) << first[i].name;
+    }
+    const KeptStage whole = is_divided ? joined(first[i], second[i]) : first[i];
+    check.receive({.name = whole.name,
+                   .layer = whole.layer,
+                   .sequence = 0,
+                   .first_row = whole.first_row,
+                   .shape = whole.shape,
+                   .values = whole.values});
+  }
+}
+
+class FullWidthRanksTest : public HopperTest<FullWidthRanksTest, false> {};
+INSTANTIATE_TEST_SUITE_P(SimTest, FullWidthRanksTest, ::testing::Values("sim:h200"));
+
+void expect_stages_on_ranks(const Device& device, LayerKind kind, const WidthRun& run) {
+  const auto whole = flash_layers(run);
+  const RunnerOptions options = {.max_tokens = run.tokens(), .step_tokens = run.step};
+  std::vector<std::int32_t> tokens = {3, 141, 59, 26, 53};
+  tokens.resize(static_cast<std::size_t>(run.tokens()));
+  std::vector<std::vector<KeptStage>> stages(2);
+  comm::ThreadGroup group(2);
+  group.run([&](int rank) {
+    const auto weights = part_of_rank(whole, {Scheme::kTensorParallel, rank, 2});
+    const auto runner = make_kernel_runner(device, weights, options, {}, group.join(rank, device));
+    std::vector<KeptStage>& kept = stages[comm::rank_idx(rank)];
+    runner->set_stage_sink([&](const Stage& stage) { kept.emplace_back(stage); });
+    runner->start(1);
+    for (const auto& part : {std::vector(tokens.begin(), tokens.end() - 1), {tokens.back()}})
+      runner->forward({&part, 1}, LogitRows::kLast);
+  });
+  StageCheck check(whole, options, tokens);
+  check_ranks(check, stages[0], stages[1]);
+  const auto verdicts = check.verdicts();
+  EXPECT_EQ(stage_names(verdicts), stages_of(kind));
+  expect_all_met(verdicts, 1);  // sums of 4096
+  expect_rms(verdicts, true);
+}
+
+// 32 heads, four output groups and 1024 columns of every expert on each of two ranks. An entry of
+// four tokens.
+TEST_P(FullWidthRanksTest, CsaWithTensorsInParallel) {
+  expect_stages_on_ranks(
+      *device_, LayerKind::kCsa,
+      {.layers = {LayerKind::kCsa}, .experts = 8, .prompt = 4, .step = 16, .decoded = 1});
+}
+
+TEST_P(FullWidthRanksTest, HcaWithTensorsInParallel) {
+  expect_stages_on_ranks(
+      *device_, LayerKind::kHca,
+      {.layers = {LayerKind::kHca}, .experts = 8, .prompt = 1, .step = 16, .decoded = 1});
+}
+
+// A sequence and three of six experts on each of two ranks. Every token has all experts: with
+// random weights the choice would hang on the last bit. Roundings add up over the layer: no bound,
+// but the largest distance that runners of narrow models are held to.
+TEST_P(FullWidthRanksTest, CsaWithExpertsInParallel) {
+  const auto whole = flash_layers({.layers = {LayerKind::kCsa}, .experts = 6});
+  const RunnerOptions options = {.max_tokens = 8, .step_tokens = 16};
+  std::vector<std::shared_ptr<const Weights>> parts;
+  for (int rank = 0; rank < 2; ++rank)
+    parts.push_back(part_of_rank(whole, {Scheme::kExpertParallel, rank, 2}));
+  const auto ranks = make_ranked_runner(*device_, parts, options);
+  const auto exact = make_reference_runner(whole, options);
+  for (Runner* runner : {ranks.get(), exact.get()}) runner->start(2);
+  // Inputs are gathered and results scattered; of one token a rank both keep all streams.
+  for (const std::vector<std::vector<std::int32_t>>& tokens :
+       {std::vector<std::vector<std::int32_t>>{{3, 141, 59, 26}, {53, 58}}, {{97}, {93}}})
+    EXPECT_LT(
+        mean_kl(exact->forward(tokens, LogitRows::kLast), ranks->forward(tokens, LogitRows::kLast)),
+        1e-3);
 }
 
 // Positions before and at the edge of the window, of steps, of entries, of more than 512 entries.

@@ -253,6 +253,24 @@ TEST_P(RanksTest, SameBits) {
   }
 }
 
+// Before each layer, and when all are there: of the whole model, and of a rank's share of it.
+TEST_P(RanksTest, LoadingTellsHowFarItIs) {
+  const RandomCheckpoint checkpoint({.heads = 4, .experts = 4, .ratios = {0, 4, 128}, .drafts = 1});
+  for (const Share& share :
+       {Share{}, Share{Scheme::kExpertParallel, 1, 2}, Share{Scheme::kTensorParallel, 1, 2}}) {
+    const Weights weights(checkpoint.folder(), {.share = share, .has_drafts = true});
+    std::vector<std::int64_t> layers;
+    const ModelArrays arrays(
+        *device_, weights, [&](std::int64_t done) { layers.push_back(done); }, true);
+    EXPECT_EQ(layers, (std::vector<std::int64_t>{0, 1, 2, 3})) << to_string(share.scheme);
+    EXPECT_EQ(arrays.num_layers(), 4) << "the draft layer is there with the last";
+  }
+  std::vector<std::int64_t> layers;
+  make_ranked_runner(*device_, shares(checkpoint, Scheme::kTensorParallel, 2),
+                     {.max_tokens = 8, .on_load = [&](std::int64_t n) { layers.push_back(n); }});
+  EXPECT_EQ(layers, (std::vector<std::int64_t>{0, 1, 2, 3})) << "one rank tells, for all";
+}
+
 // A rank that fails in the middle of a step ends the others, who wait for it in an exchange.
 TEST_P(RanksTest, ARankThatFailsEndsAll) {
   const RandomCheckpoint checkpoint({.ratios = {0, 4}});
