@@ -47,6 +47,7 @@ def test_nothing_happens_unasked(setting: str, monkeypatch: Any) -> None:
         ("1", {"attention", "quantization"}),
         ("attention", {"attention"}),
         ("1, deepseek_v4", {"attention", "quantization", "deepseek_v4"}),
+        ("deepseek_v4,deepseek_v4_layers", {"deepseek_v4", "deepseek_v4_layers"}),
     ],
 )
 def test_what_may_be_asked_for(setting: str, parts: set[str]) -> None:

@@ -1,4 +1,4 @@
-"""Tilewright in vLLM: attention, DeepSeek-V4's sparse attention, quantised layers.
+"""Tilewright in vLLM: attention, quantised layers, and DeepSeek-V4's sparse attention and layers.
 
     TILEWRIGHT_VLLM=1 vllm serve MODEL --attention-backend CUSTOM
 
@@ -19,7 +19,7 @@ __all__ = ["RELEASES", "register"]
 RELEASES = ("0.33",)
 #: What TILEWRIGHT_VLLM may name, with commas between; "1" is the first two, which change nothing
 #: until a model is told to use them.
-PARTS = ("attention", "quantization", "deepseek_v4")
+PARTS = ("attention", "quantization", "deepseek_v4", "deepseek_v4_layers")
 
 
 def register() -> None:
@@ -41,6 +41,10 @@ def register() -> None:
         from . import deepseek_v4
 
         deepseek_v4.install()
+    if "deepseek_v4_layers" in parts:
+        from . import deepseek_v4_layers
+
+        deepseek_v4_layers.install()
 
 
 def _wanted(setting: str) -> set[str]:

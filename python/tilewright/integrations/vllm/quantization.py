@@ -96,31 +96,13 @@ class Config(QuantizationConfig):
             return self.inner.get_quant_method(layer, prefix)
         if self._is_skipped(prefix):
             return UnquantizedLinearMethod()
-        linear: Any = layer
-        sizes = getattr(linear, "output_partition_sizes", None) or [
-            getattr(linear, "output_size_per_partition", linear.output_size)
-        ]
-        k = getattr(linear, "input_size_per_partition", linear.input_size)
-        if not can_implement(self.format, sizes, k):
-            return self.inner.get_quant_method(layer, prefix)
-        return TilewrightLinearMethod(self.format)
+        method = linear_method(layer, self.format)
+        return self.inner.get_quant_method(layer, prefix) if method is None else method
 
     def _is_skipped(self, prefix: str) -> bool:
         if self.format == "nvfp4":
             return bool(self.inner.is_layer_excluded(prefix))
-        ignored = getattr(self.inner, "ignored_layers", None)
-        if not ignored:
-            return False
-        from vllm.model_executor.layers.quantization.utils.quant_utils import is_layer_skipped
-
-        return bool(
-            is_layer_skipped(
-                prefix=prefix,
-                ignored_layers=ignored,
-                fused_mapping=self.packed_modules_mapping,
-                match_mode=self.inner.ignored_layers_match_mode,
-            )
-        )
+        return is_ignored(self.inner, prefix)
 
     def apply_vllm_mapper(self, hf_to_vllm_mapper: Any) -> None:
         self.inner.apply_vllm_mapper(hf_to_vllm_mapper)
@@ -147,6 +129,32 @@ def _unknown(config: dict[str, Any]) -> str:
         f"this checkpoint has quant_method {method}: --quantization tilewright is for FP8 with "
         "blocks of 128 x 128, for ModelOpt's NVFP4 and for MXFP4; leave --quantization to vLLM"
     )
+
+
+def is_ignored(config: Any, prefix: str) -> bool:
+    """Whether a configuration of vLLM says that the checkpoint has this layer unquantised."""
+    ignored = getattr(config, "ignored_layers", None)
+    if not ignored:
+        return False
+    from vllm.model_executor.layers.quantization.utils.quant_utils import is_layer_skipped
+
+    return bool(
+        is_layer_skipped(
+            prefix=prefix,
+            ignored_layers=ignored,
+            fused_mapping=config.packed_modules_mapping,
+            match_mode=config.ignored_layers_match_mode,
+        )
+    )
+
+
+def linear_method(layer: Any, format: str) -> TilewrightLinearMethod | None:
+    """Our method for a linear layer; None if we have no kernel for its sizes."""
+    sizes = getattr(layer, "output_partition_sizes", None) or [
+        getattr(layer, "output_size_per_partition", layer.output_size)
+    ]
+    k = getattr(layer, "input_size_per_partition", layer.input_size)
+    return TilewrightLinearMethod(format) if can_implement(format, sizes, k) else None
 
 
 def can_implement(format: str, sizes: list[int], k: int) -> bool:
