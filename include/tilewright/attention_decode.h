@@ -1,5 +1,5 @@
 // Decode attention: a few new tokens over long caches of keys and values. What to compute, what
-// will be launched, and running it.
+// will be launched, and running it. CacheAppend: new tokens in other numbers, written before it.
 #pragma once
 
 #include "tilewright/device.h"
@@ -149,5 +149,98 @@ AttentionDecodeProblem complete(const AttentionDecodeProblem& problem);
 /// head_dim flops for each query, head and key seen; keys and values once, q and out. A plan states
 /// that of full caches, since lengths are on the device.
 Work count_work(const AttentionDecodeProblem& problem, std::int64_t keys) noexcept;
+
+/// k_cache[b, n + j] = turn(new_k[b, j], o + j),   v_cache[b, n + j] = new_v[b, j],
+/// turned_q[b, i] = turn(q[b, i], o + i),          new_lengths[b] = n + new tokens of b
+///
+/// where n = lengths[b] and o = rotary_lengths[b], or n. turn(x, p) turns pairs of the first
+/// rotary_dim elements by the angles at position p; without rotary pairs it is x. It is the step
+/// before attention over caches where DecodeAppend does not reach: more or fewer new tokens than
+/// queries, packed ones, angles that count from elsewhere, values of another width.
+///
+/// A length below 0 counts as 0; a token for which there is no room is not written, a table entry
+/// that names no page is not followed; positions behind the table of angles count as its last.
+///
+/// Shapes   new_k [batch, new_len, kv_heads, head_dim], packed [total_new, kv_heads, head_dim] with
+///          cu_new [batch + 1]; new_v the same with value_dim; q, turned_q [batch, q_len, heads,
+///          head_dim], packed [total_q, heads, head_dim] with cu_q; caches [num_pages, page_size,
+///          kv_heads, head_dim or value_dim] with block_table [batch, max_pages], or [batch,
+///          max_len, kv_heads, ..]; lengths, rotary_lengths, new_lengths [batch]
+/// Layout   elements of a head contiguous, rows 16-byte aligned; other strides free, those of keys
+///          and of values apart
+/// Numbers  turned in fp32 and rounded once, to kv_dtype, q to dtype; what is not turned and keeps
+///          its type is copied bit by bit. An e4m3 cache gets e4m3(x / descale), saturating; with
+///          dtype = kF8_E4M3 codes are copied as they are
+struct CacheAppendProblem {
+  DType dtype = DType::kBF16;     ///< of q, new_k and new_v: kBF16, kF16; kF8_E4M3: codes
+  DType kv_dtype = DType::kBF16;  ///< dtype or kF8_E4M3
+  std::int64_t batch = 1, kv_heads = 1;
+  std::int64_t new_len = 0;                  ///< new tokens of every sequence; 0 if they are packed
+  std::int64_t head_dim = 0, value_dim = 0;  ///< multiples of 8; value_dim 0: head_dim
+  bool is_packed = false;                    ///< new tokens are, and cu_new says whose they are
+  std::int64_t total_new = 0;                ///< rows of packed new_k
+  std::int64_t heads = 0;                    ///< of q; 0: no queries are turned
+  std::int64_t q_len = 0;                    ///< of every sequence; 0 if they are packed
+  bool is_q_packed = false;
+  std::int64_t total_q = 0;                   ///< rows of packed q
+  std::int64_t max_len = 0;                   ///< keys that a sequence has room for, without pages
+  std::int64_t page_size = 0;                 ///< keys; 0: no pages
+  std::int64_t num_pages = 0, max_pages = 0;  ///< in all, and of a sequence
+  std::int64_t table_stride = 0;              ///< elements from sequence to sequence; 0: max_pages
+  /// Of an e4m3 cache: kNone, kTensor ([1] for keys and for values) or kHead ([batch, kv_heads]).
+  ScaleSharing descale = ScaleSharing::kNone;
+  RotaryPairs rotary = RotaryPairs::kNone;
+  std::int64_t rotary_dim = 0;      ///< a multiple of 16 up to head_dim
+  std::int64_t max_position = 0;    ///< rows of the tables of angles
+  bool has_rotary_lengths = false;  ///< positions count from rotary_lengths
+  bool is_one_position = false;     ///< all queries of a sequence turn as its first
+  bool has_new_lengths = false;     ///< new_lengths is written
+  Strides q_strides = {}, turned_q_strides = {}, new_k_strides = {}, new_v_strides = {};
+  Strides k_cache_strides = {}, v_cache_strides = {};  ///< batch: from page to page
+};
+
+struct CacheAppendPlan : Plan {
+  CacheAppendProblem problem;  ///< with all defaults filled in
+};
+
+/// Device addresses, and the stream to work on. Nothing that is written may overlap what is read.
+struct CacheAppendArguments {
+  const void *q = nullptr, *new_k = nullptr, *new_v = nullptr;  ///< null where there are no rows
+  void* turned_q = nullptr;
+  void *k_cache = nullptr, *v_cache = nullptr;
+  const std::int32_t* lengths = nullptr;
+  const std::int32_t* rotary_lengths = nullptr;            ///< if has_rotary_lengths
+  std::int32_t* new_lengths = nullptr;                     ///< if has_new_lengths
+  const std::int32_t* block_table = nullptr;               ///< with pages
+  const std::int32_t *cu_new = nullptr, *cu_q = nullptr;   ///< if packed
+  const float *k_descale = nullptr, *v_descale = nullptr;  ///< unless kNone
+  RotaryTable rope = {};                                   ///< cos and sin, with rotary pairs
+  void* stream = nullptr;                                  ///< CUstream; null: the default stream
+};
+
+/// A plan with its kernel loaded on a device.
+///
+/// Thread   run() may be called from several threads if what is written differs
+class CacheAppend {
+ public:
+  /// Errors   InvalidArgument naming field, value and rule; Unsupported without the kernel
+  CacheAppend(const Device& device, const CacheAppendProblem& problem);
+  ~CacheAppend();
+  CacheAppend(CacheAppend&&) noexcept;
+  CacheAppend& operator=(CacheAppend&&) noexcept;
+
+  const CacheAppendPlan& plan() const noexcept;
+  /// Enqueues the kernel. Allocates nothing, waits for nothing; may be captured in a CUDA graph,
+  /// which then uses the lengths and pages that it finds when it runs.
+  /// Errors   InvalidArgument if an address is missing or misaligned; DeviceError
+  void run(const CacheAppendArguments& arguments) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The plan alone. Errors as CacheAppend's constructor.
+CacheAppendPlan plan_cache_append(const Device& device, const CacheAppendProblem& problem);
 
 }  // namespace tilewright

@@ -470,6 +470,74 @@ TW_API tw_status tw_attention_decode_run(const tw_attention_decode* decode,
                                          const tw_attention_decode_arguments* arguments);
 
 /* ----------------------------------------------------------------------------------------------
+ * New keys and values in caches
+ */
+
+typedef struct tw_cache_append_problem {
+  size_t struct_bytes;
+  /* TW_BF16, TW_F16 or TW_E4M3; of q, new_k and new_v; TW_E4M3: codes, copied as they are */
+  int32_t dtype;
+  int32_t kv_dtype; /* TW_BF16, TW_F16 or TW_E4M3; dtype or TW_E4M3 */
+  int64_t batch, kv_heads; /* default 1 */
+  int64_t new_len; /* new tokens of every sequence; 0 if they are packed */
+  int64_t head_dim, value_dim; /* multiples of 8; value_dim 0: head_dim */
+  int32_t is_packed; /* cu_new says whose the new tokens are */
+  int32_t reserved;
+  int64_t total_new; /* rows of packed new_k */
+  int64_t heads; /* of q; 0: no queries are turned */
+  int64_t q_len; /* of every sequence; 0 if they are packed */
+  int32_t is_q_packed;
+  int32_t reserved2;
+  int64_t total_q; /* rows of packed q */
+  int64_t max_len; /* without pages */
+  int64_t page_size; /* 0: no pages */
+  int64_t num_pages, max_pages;
+  int64_t table_stride; /* 0: max_pages */
+  /* tw_scale_sharing: TW_SCALE_SHARING_NONE, TW_SCALE_SHARING_TENSOR or TW_SCALE_SHARING_HEAD;
+   * of an e4m3 cache; default TW_SCALE_SHARING_NONE */
+  int32_t descale;
+  int32_t rotary; /* tw_rotary_pairs */
+  int64_t rotary_dim; /* a multiple of 16 up to head_dim */
+  int64_t max_position; /* rows of cos and sin */
+  int32_t has_rotary_lengths; /* positions count from rotary_lengths */
+  int32_t is_one_position; /* all queries of a sequence turn as its first */
+  int32_t has_new_lengths; /* new_lengths is written */
+  int32_t reserved3;
+  tw_strides q_strides, turned_q_strides, new_k_strides, new_v_strides;
+  tw_strides k_cache_strides, v_cache_strides; /* batch: from page to page */
+} tw_cache_append_problem;
+
+/* Device addresses; NULL where the problem does not need it. */
+typedef struct tw_cache_append_arguments {
+  size_t struct_bytes;
+  const void *q, *new_k, *new_v;
+  void* turned_q;
+  void *k_cache, *v_cache;
+  const int32_t* lengths;
+  const int32_t* rotary_lengths;
+  int32_t* new_lengths;
+  const int32_t* block_table;
+  const int32_t *cu_new, *cu_q; /* [batch + 1] */
+  const float *k_descale, *v_descale;
+  const float* cos; /* [max_position, rotary_dim / 2] */
+  const float* sin;
+  void* stream; /* CUstream; NULL: the default stream */
+} tw_cache_append_arguments;
+
+/* New keys and values written to caches, any number of them for any number of queries. */
+typedef struct tw_cache_append tw_cache_append;
+TW_API tw_status tw_cache_append_create(const tw_device* device,
+                                        const tw_cache_append_problem* problem,
+                                        tw_cache_append** append);
+TW_API tw_status tw_cache_append_plan(const tw_device* device,
+                                      const tw_cache_append_problem* problem, tw_plan** plan);
+TW_API void tw_cache_append_destroy(tw_cache_append* append);
+TW_API const char* tw_cache_append_plan_text(const tw_cache_append* append);
+TW_API double tw_cache_append_bytes(const tw_cache_append* append);
+TW_API tw_status tw_cache_append_run(const tw_cache_append* append,
+                                     const tw_cache_append_arguments* arguments);
+
+/* ----------------------------------------------------------------------------------------------
  * Linear layers
  */
 
@@ -1764,6 +1832,26 @@ static inline void tw_attention_decode_arguments_init(tw_attention_decode_argume
   if (given == NULL) return;
   given->struct_bytes = sizeof *given;
   tw_attention_decode_arguments_set_defaults(given);
+}
+
+TW_API void tw_cache_append_problem_set_defaults(tw_cache_append_problem* given);
+static inline void tw_cache_append_problem_init(tw_cache_append_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  given->q_strides.struct_bytes = sizeof given->q_strides;
+  given->turned_q_strides.struct_bytes = sizeof given->turned_q_strides;
+  given->new_k_strides.struct_bytes = sizeof given->new_k_strides;
+  given->new_v_strides.struct_bytes = sizeof given->new_v_strides;
+  given->k_cache_strides.struct_bytes = sizeof given->k_cache_strides;
+  given->v_cache_strides.struct_bytes = sizeof given->v_cache_strides;
+  tw_cache_append_problem_set_defaults(given);
+}
+
+TW_API void tw_cache_append_arguments_set_defaults(tw_cache_append_arguments* given);
+static inline void tw_cache_append_arguments_init(tw_cache_append_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_cache_append_arguments_set_defaults(given);
 }
 
 TW_API void tw_linear_weight_source_set_defaults(tw_linear_weight_source* given);

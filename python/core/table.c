@@ -353,6 +353,70 @@ static const Struct kStruct_tw_attention_decode_arguments = {
   "AttentionDecodeArguments", sizeof(tw_attention_decode_arguments), init_tw_attention_decode_arguments, kMembers_tw_attention_decode_arguments,
   COUNT(kMembers_tw_attention_decode_arguments), names_tw_attention_decode_arguments, &defaults_tw_attention_decode_arguments};
 
+static void init_tw_cache_append_problem(void* given) { tw_cache_append_problem_init(given); }
+static const Member kMembers_tw_cache_append_problem[] = {
+  {"dtype", KIND_WORD, offsetof(tw_cache_append_problem, dtype), .words = kWords3},
+  {"kv_dtype", KIND_WORD, offsetof(tw_cache_append_problem, kv_dtype), .words = kWords3},
+  {"batch", KIND_I64, offsetof(tw_cache_append_problem, batch)},
+  {"kv_heads", KIND_I64, offsetof(tw_cache_append_problem, kv_heads)},
+  {"new_len", KIND_I64, offsetof(tw_cache_append_problem, new_len)},
+  {"head_dim", KIND_I64, offsetof(tw_cache_append_problem, head_dim)},
+  {"value_dim", KIND_I64, offsetof(tw_cache_append_problem, value_dim)},
+  {"is_packed", KIND_FLAG, offsetof(tw_cache_append_problem, is_packed)},
+  {"total_new", KIND_I64, offsetof(tw_cache_append_problem, total_new)},
+  {"heads", KIND_I64, offsetof(tw_cache_append_problem, heads)},
+  {"q_len", KIND_I64, offsetof(tw_cache_append_problem, q_len)},
+  {"is_q_packed", KIND_FLAG, offsetof(tw_cache_append_problem, is_q_packed)},
+  {"total_q", KIND_I64, offsetof(tw_cache_append_problem, total_q)},
+  {"max_len", KIND_I64, offsetof(tw_cache_append_problem, max_len)},
+  {"page_size", KIND_I64, offsetof(tw_cache_append_problem, page_size)},
+  {"num_pages", KIND_I64, offsetof(tw_cache_append_problem, num_pages)},
+  {"max_pages", KIND_I64, offsetof(tw_cache_append_problem, max_pages)},
+  {"table_stride", KIND_I64, offsetof(tw_cache_append_problem, table_stride)},
+  {"descale", KIND_WORD, offsetof(tw_cache_append_problem, descale), .words = kWords9},
+  {"rotary", KIND_WORD, offsetof(tw_cache_append_problem, rotary), .words = kWords8},
+  {"rotary_dim", KIND_I64, offsetof(tw_cache_append_problem, rotary_dim)},
+  {"max_position", KIND_I64, offsetof(tw_cache_append_problem, max_position)},
+  {"has_rotary_lengths", KIND_FLAG, offsetof(tw_cache_append_problem, has_rotary_lengths)},
+  {"is_one_position", KIND_FLAG, offsetof(tw_cache_append_problem, is_one_position)},
+  {"has_new_lengths", KIND_FLAG, offsetof(tw_cache_append_problem, has_new_lengths)},
+  {"q_strides", KIND_STRUCT, offsetof(tw_cache_append_problem, q_strides), .inner = &kStruct_tw_strides},
+  {"turned_q_strides", KIND_STRUCT, offsetof(tw_cache_append_problem, turned_q_strides), .inner = &kStruct_tw_strides},
+  {"new_k_strides", KIND_STRUCT, offsetof(tw_cache_append_problem, new_k_strides), .inner = &kStruct_tw_strides},
+  {"new_v_strides", KIND_STRUCT, offsetof(tw_cache_append_problem, new_v_strides), .inner = &kStruct_tw_strides},
+  {"k_cache_strides", KIND_STRUCT, offsetof(tw_cache_append_problem, k_cache_strides), .inner = &kStruct_tw_strides},
+  {"v_cache_strides", KIND_STRUCT, offsetof(tw_cache_append_problem, v_cache_strides), .inner = &kStruct_tw_strides}};
+static PyObject* names_tw_cache_append_problem[COUNT(kMembers_tw_cache_append_problem)];
+static tw_cache_append_problem defaults_tw_cache_append_problem;
+static const Struct kStruct_tw_cache_append_problem = {
+  "CacheAppendProblem", sizeof(tw_cache_append_problem), init_tw_cache_append_problem, kMembers_tw_cache_append_problem,
+  COUNT(kMembers_tw_cache_append_problem), names_tw_cache_append_problem, &defaults_tw_cache_append_problem};
+
+static void init_tw_cache_append_arguments(void* given) { tw_cache_append_arguments_init(given); }
+static const Member kMembers_tw_cache_append_arguments[] = {
+  {"q", KIND_INPUT, offsetof(tw_cache_append_arguments, q)},
+  {"new_k", KIND_INPUT, offsetof(tw_cache_append_arguments, new_k)},
+  {"new_v", KIND_INPUT, offsetof(tw_cache_append_arguments, new_v)},
+  {"turned_q", KIND_OUTPUT, offsetof(tw_cache_append_arguments, turned_q)},
+  {"k_cache", KIND_OUTPUT, offsetof(tw_cache_append_arguments, k_cache)},
+  {"v_cache", KIND_OUTPUT, offsetof(tw_cache_append_arguments, v_cache)},
+  {"lengths", KIND_INPUT, offsetof(tw_cache_append_arguments, lengths), .element = ELEMENT_I32},
+  {"rotary_lengths", KIND_INPUT, offsetof(tw_cache_append_arguments, rotary_lengths), .element = ELEMENT_I32},
+  {"new_lengths", KIND_OUTPUT, offsetof(tw_cache_append_arguments, new_lengths), .element = ELEMENT_I32},
+  {"block_table", KIND_INPUT, offsetof(tw_cache_append_arguments, block_table), .element = ELEMENT_I32},
+  {"cu_new", KIND_INPUT, offsetof(tw_cache_append_arguments, cu_new), .element = ELEMENT_I32},
+  {"cu_q", KIND_INPUT, offsetof(tw_cache_append_arguments, cu_q), .element = ELEMENT_I32},
+  {"k_descale", KIND_INPUT, offsetof(tw_cache_append_arguments, k_descale), .element = ELEMENT_F32},
+  {"v_descale", KIND_INPUT, offsetof(tw_cache_append_arguments, v_descale), .element = ELEMENT_F32},
+  {"cos", KIND_INPUT, offsetof(tw_cache_append_arguments, cos), .element = ELEMENT_F32},
+  {"sin", KIND_INPUT, offsetof(tw_cache_append_arguments, sin), .element = ELEMENT_F32},
+  {"stream", KIND_STREAM, offsetof(tw_cache_append_arguments, stream)}};
+static PyObject* names_tw_cache_append_arguments[COUNT(kMembers_tw_cache_append_arguments)];
+static tw_cache_append_arguments defaults_tw_cache_append_arguments;
+static const Struct kStruct_tw_cache_append_arguments = {
+  "CacheAppendArguments", sizeof(tw_cache_append_arguments), init_tw_cache_append_arguments, kMembers_tw_cache_append_arguments,
+  COUNT(kMembers_tw_cache_append_arguments), names_tw_cache_append_arguments, &defaults_tw_cache_append_arguments};
+
 static void init_tw_linear_weight_source(void* given) { tw_linear_weight_source_init(given); }
 static const Member kMembers_tw_linear_weight_source[] = {
   {"format", KIND_WORD, offsetof(tw_linear_weight_source, format), .words = kWords10},
@@ -1455,6 +1519,73 @@ static const Call kCalls_tw_attention_decode[] = {
     "  workspace: tensor, written; 256-byte aligned\n"
     "  stream: None: PyTorch's current stream, else the default one",
    &kStruct_tw_attention_decode_arguments, run_tw_attention_decode}};
+
+static tw_status create_tw_cache_append(const void* given, const void* problem, void** handle) {
+  return tw_cache_append_create(given, problem, (tw_cache_append**)handle);
+}
+static void destroy_tw_cache_append(void* handle) { tw_cache_append_destroy(handle); }
+typedef struct inputs_tw_cache_append {
+  tw_cache_append_problem problem;
+} inputs_tw_cache_append;
+static void init_inputs_tw_cache_append(void* given) { inputs_tw_cache_append* in = given; tw_cache_append_problem_init(&in->problem); }
+static const Member kMembers_inputs_tw_cache_append[] = {
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_cache_append, problem), .inner = &kStruct_tw_cache_append_problem}};
+static PyObject* names_inputs_tw_cache_append[COUNT(kMembers_inputs_tw_cache_append)];
+static inputs_tw_cache_append defaults_inputs_tw_cache_append;
+static const Struct kStruct_inputs_tw_cache_append = {
+  "CacheAppendInputs", sizeof(inputs_tw_cache_append), init_inputs_tw_cache_append, kMembers_inputs_tw_cache_append,
+  COUNT(kMembers_inputs_tw_cache_append), names_inputs_tw_cache_append, &defaults_inputs_tw_cache_append};
+static tw_status plan_tw_cache_append(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_cache_append* const in = inputs;
+  return tw_cache_append_plan(device, &in->problem, plan);
+}
+static const char* plan_text_tw_cache_append(const void* handle) {
+  return tw_cache_append_plan_text(handle);
+}
+static double bytes_tw_cache_append(const void* handle) {
+  return tw_cache_append_bytes(handle);
+}
+static const Query kQueries_tw_cache_append[] = {
+  {"plan_text", "", .text = plan_text_tw_cache_append},
+  {"bytes", "", .number = bytes_tw_cache_append}};
+static const Rule kRules_tw_cache_append[] = {
+  {.member = 0, .dtype_offset = offsetof(tw_cache_append_problem, dtype), .extents = {{offsetof(tw_cache_append_problem, batch), 0, 0}, {offsetof(tw_cache_append_problem, q_len), 0, 0}, {offsetof(tw_cache_append_problem, heads), 0, 0}, {offsetof(tw_cache_append_problem, head_dim), 0, 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_cache_append_problem, q_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_CLEAR, false, offsetof(tw_cache_append_problem, is_q_packed)}}},
+  {.member = 3, .dtype_offset = offsetof(tw_cache_append_problem, dtype), .extents = {{offsetof(tw_cache_append_problem, batch), 0, 0}, {offsetof(tw_cache_append_problem, q_len), 0, 0}, {offsetof(tw_cache_append_problem, heads), 0, 0}, {offsetof(tw_cache_append_problem, head_dim), 0, 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_cache_append_problem, turned_q_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_CLEAR, false, offsetof(tw_cache_append_problem, is_q_packed)}}},
+  {.member = 1, .dtype_offset = offsetof(tw_cache_append_problem, dtype), .extents = {{offsetof(tw_cache_append_problem, batch), 0, 0}, {offsetof(tw_cache_append_problem, new_len), 0, 0}, {offsetof(tw_cache_append_problem, kv_heads), 0, 0}, {offsetof(tw_cache_append_problem, head_dim), 0, 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_cache_append_problem, new_k_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_CLEAR, false, offsetof(tw_cache_append_problem, is_packed)}}},
+  {.member = 2, .dtype_offset = offsetof(tw_cache_append_problem, dtype), .extents = {{offsetof(tw_cache_append_problem, batch), 0, 0}, {offsetof(tw_cache_append_problem, new_len), 0, 0}, {offsetof(tw_cache_append_problem, kv_heads), 0, 0}, {offsetof(tw_cache_append_problem, value_dim), 0, offsetof(tw_cache_append_problem, head_dim)}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_cache_append_problem, new_v_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_CLEAR, false, offsetof(tw_cache_append_problem, is_packed)}}},
+  {.member = 0, .dtype_offset = offsetof(tw_cache_append_problem, dtype), .extents = {{offsetof(tw_cache_append_problem, total_q), 0, 0}, {offsetof(tw_cache_append_problem, heads), 0, 0}, {offsetof(tw_cache_append_problem, head_dim), 0, 0}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_cache_append_problem, q_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_SET, false, offsetof(tw_cache_append_problem, is_q_packed)}}},
+  {.member = 3, .dtype_offset = offsetof(tw_cache_append_problem, dtype), .extents = {{offsetof(tw_cache_append_problem, total_q), 0, 0}, {offsetof(tw_cache_append_problem, heads), 0, 0}, {offsetof(tw_cache_append_problem, head_dim), 0, 0}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_cache_append_problem, turned_q_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_SET, false, offsetof(tw_cache_append_problem, is_q_packed)}}},
+  {.member = 1, .dtype_offset = offsetof(tw_cache_append_problem, dtype), .extents = {{offsetof(tw_cache_append_problem, total_new), 0, 0}, {offsetof(tw_cache_append_problem, kv_heads), 0, 0}, {offsetof(tw_cache_append_problem, head_dim), 0, 0}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_cache_append_problem, new_k_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_SET, false, offsetof(tw_cache_append_problem, is_packed)}}},
+  {.member = 2, .dtype_offset = offsetof(tw_cache_append_problem, dtype), .extents = {{offsetof(tw_cache_append_problem, total_new), 0, 0}, {offsetof(tw_cache_append_problem, kv_heads), 0, 0}, {offsetof(tw_cache_append_problem, value_dim), 0, offsetof(tw_cache_append_problem, head_dim)}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_cache_append_problem, new_v_strides), .is_last_contiguous = true, .is_16_bit = true, .flags = {{FLAG_SET, false, offsetof(tw_cache_append_problem, is_packed)}}},
+  {.member = 4, .dtype_offset = offsetof(tw_cache_append_problem, kv_dtype), .extents = {{offsetof(tw_cache_append_problem, num_pages), 0, 0}, {offsetof(tw_cache_append_problem, page_size), 0, 0}, {offsetof(tw_cache_append_problem, kv_heads), 0, 0}, {offsetof(tw_cache_append_problem, head_dim), 0, 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_cache_append_problem, k_cache_strides), .is_last_contiguous = true, .flags = {{FLAG_SET, true, offsetof(tw_cache_append_problem, page_size)}}},
+  {.member = 5, .dtype_offset = offsetof(tw_cache_append_problem, kv_dtype), .extents = {{offsetof(tw_cache_append_problem, num_pages), 0, 0}, {offsetof(tw_cache_append_problem, page_size), 0, 0}, {offsetof(tw_cache_append_problem, kv_heads), 0, 0}, {offsetof(tw_cache_append_problem, value_dim), 0, offsetof(tw_cache_append_problem, head_dim)}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_cache_append_problem, v_cache_strides), .is_last_contiguous = true, .flags = {{FLAG_SET, true, offsetof(tw_cache_append_problem, page_size)}}},
+  {.member = 4, .dtype_offset = offsetof(tw_cache_append_problem, kv_dtype), .extents = {{offsetof(tw_cache_append_problem, batch), 0, 0}, {offsetof(tw_cache_append_problem, max_len), 0, 0}, {offsetof(tw_cache_append_problem, kv_heads), 0, 0}, {offsetof(tw_cache_append_problem, head_dim), 0, 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_cache_append_problem, k_cache_strides), .is_last_contiguous = true, .flags = {{FLAG_CLEAR, true, offsetof(tw_cache_append_problem, page_size)}}},
+  {.member = 5, .dtype_offset = offsetof(tw_cache_append_problem, kv_dtype), .extents = {{offsetof(tw_cache_append_problem, batch), 0, 0}, {offsetof(tw_cache_append_problem, max_len), 0, 0}, {offsetof(tw_cache_append_problem, kv_heads), 0, 0}, {offsetof(tw_cache_append_problem, value_dim), 0, offsetof(tw_cache_append_problem, head_dim)}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_cache_append_problem, v_cache_strides), .is_last_contiguous = true, .flags = {{FLAG_CLEAR, true, offsetof(tw_cache_append_problem, page_size)}}}};
+static tw_status run_tw_cache_append(const void* handle, const void* arguments) {
+  return tw_cache_append_run(handle, arguments);
+}
+static const Call kCalls_tw_cache_append[] = {
+  {"run", "CacheAppend.run", "run($self, /, *, q=None, new_k=None, new_v=None, turned_q=None, k_cache=None, v_cache=None, lengths=None, rotary_lengths=None, new_lengths=None, block_table=None, cu_new=None, cu_q=None, k_descale=None, v_descale=None, cos=None, sin=None, stream=None)\n"
+    "--\n"
+    "\n"
+    "  q: tensor\n"
+    "  new_k: tensor\n"
+    "  new_v: tensor\n"
+    "  turned_q: tensor, written\n"
+    "  k_cache: tensor, written\n"
+    "  v_cache: tensor, written\n"
+    "  lengths: int32 tensor\n"
+    "  rotary_lengths: int32 tensor\n"
+    "  new_lengths: int32 tensor, written\n"
+    "  block_table: int32 tensor\n"
+    "  cu_new: int32 tensor; [batch + 1]\n"
+    "  cu_q: int32 tensor; [batch + 1]\n"
+    "  k_descale: float32 tensor\n"
+    "  v_descale: float32 tensor\n"
+    "  cos: float32 tensor; [max_position, rotary_dim / 2]\n"
+    "  sin: float32 tensor\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_cache_append_arguments, run_tw_cache_append}};
 
 static tw_status create_tw_linear(const void* given, const void* problem, void** handle) {
   return tw_linear_create(given, problem, (tw_linear**)handle);
@@ -2583,6 +2714,46 @@ const Class kClasses[] = {
     "Device", &kStruct_tw_attention_decode_problem, &kStruct_inputs_tw_attention_decode, plan_tw_attention_decode,
     create_tw_attention_decode, destroy_tw_attention_decode,
     kQueries_tw_attention_decode, COUNT(kQueries_tw_attention_decode), kRules_tw_attention_decode, COUNT(kRules_tw_attention_decode), kCalls_tw_attention_decode, COUNT(kCalls_tw_attention_decode)},
+  {"CacheAppend",
+    "CacheAppend(device, /, *, dtype='bf16', kv_dtype='bf16', batch=1, kv_heads=1, new_len=0, head_dim=0, value_dim=0, is_packed=False, total_new=0, heads=0, q_len=0, is_q_packed=False, total_q=0, max_len=0, page_size=0, num_pages=0, max_pages=0, table_stride=0, descale='none', rotary='none', rotary_dim=0, max_position=0, has_rotary_lengths=False, is_one_position=False, has_new_lengths=False, q_strides=None, turned_q_strides=None, new_k_strides=None, new_v_strides=None, k_cache_strides=None, v_cache_strides=None)\n"
+    "--\n"
+    "\n"
+    "New keys and values written to caches, any number of them for any number of queries.\n"
+    "\n"
+    "  dtype: 'bf16', 'f16', 'e4m3'; of q, new_k and new_v; 'e4m3': codes, copied as they are\n"
+    "  kv_dtype: 'bf16', 'f16', 'e4m3'; dtype or 'e4m3'\n"
+    "  batch\n"
+    "  kv_heads\n"
+    "  new_len: new tokens of every sequence; 0 if they are packed\n"
+    "  head_dim: multiples of 8; value_dim 0: head_dim\n"
+    "  value_dim: multiples of 8; value_dim 0: head_dim\n"
+    "  is_packed: cu_new says whose the new tokens are\n"
+    "  total_new: rows of packed new_k\n"
+    "  heads: of q; 0: no queries are turned\n"
+    "  q_len: of every sequence; 0 if they are packed\n"
+    "  is_q_packed\n"
+    "  total_q: rows of packed q\n"
+    "  max_len: without pages\n"
+    "  page_size: 0: no pages\n"
+    "  num_pages\n"
+    "  max_pages\n"
+    "  table_stride: 0: max_pages\n"
+    "  descale: 'none', 'tensor', 'head'; of an e4m3 cache\n"
+    "  rotary: 'none', 'interleaved', 'halves'\n"
+    "  rotary_dim: a multiple of 16 up to head_dim\n"
+    "  max_position: rows of cos and sin\n"
+    "  has_rotary_lengths: positions count from rotary_lengths\n"
+    "  is_one_position: all queries of a sequence turn as its first\n"
+    "  has_new_lengths: new_lengths is written\n"
+    "  q_strides: {batch, row, head}\n"
+    "  turned_q_strides: {batch, row, head}\n"
+    "  new_k_strides: {batch, row, head}\n"
+    "  new_v_strides: {batch, row, head}\n"
+    "  k_cache_strides: {batch, row, head}; batch: from page to page\n"
+    "  v_cache_strides: {batch, row, head}; batch: from page to page",
+    "Device", &kStruct_tw_cache_append_problem, &kStruct_inputs_tw_cache_append, plan_tw_cache_append,
+    create_tw_cache_append, destroy_tw_cache_append,
+    kQueries_tw_cache_append, COUNT(kQueries_tw_cache_append), kRules_tw_cache_append, COUNT(kRules_tw_cache_append), kCalls_tw_cache_append, COUNT(kCalls_tw_cache_append)},
   {"Linear",
     "Linear(weight, /, *, m=0, x_dtype='bf16', activation_scales='auto', out_dtype='bf16', has_bias=False, x_stride=0, out_stride=0, kernel=None)\n"
     "--\n"
@@ -2909,6 +3080,8 @@ const Struct* const kStructs[] = {
   &kStruct_tw_decode_append,
   &kStruct_tw_attention_decode_problem,
   &kStruct_tw_attention_decode_arguments,
+  &kStruct_tw_cache_append_problem,
+  &kStruct_tw_cache_append_arguments,
   &kStruct_tw_linear_weight_source,
   &kStruct_tw_linear_weight_info,
   &kStruct_tw_linear_problem,
@@ -2962,6 +3135,7 @@ const Struct* const kStructs[] = {
   &kStruct_inputs_tw_attention_merge,
   &kStruct_inputs_tw_attention_prepare,
   &kStruct_inputs_tw_attention_decode,
+  &kStruct_inputs_tw_cache_append,
   &kStruct_inputs_tw_linear,
   &kStruct_inputs_tw_block_scaled_linear,
   &kStruct_inputs_tw_quantize,
@@ -2987,6 +3161,7 @@ _Static_assert(sizeof(tw_attention_decode_arguments) <= sizeof(AnyArguments), "m
 _Static_assert(sizeof(tw_attention_merge_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_attention_prepare_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_block_scaled_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_cache_append_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_compressor_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_gather_rows_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_hyper_connection_arguments) <= sizeof(AnyArguments), "make it larger");

@@ -909,6 +909,125 @@ class AttentionDecode(Operator):
         """
         ...
 
+class CacheAppend(Operator):
+    """New keys and values written to caches, any number of them for any number of queries.
+
+      dtype: 'bf16', 'f16', 'e4m3'; of q, new_k and new_v; 'e4m3': codes, copied as they are
+      kv_dtype: 'bf16', 'f16', 'e4m3'; dtype or 'e4m3'
+      batch
+      kv_heads
+      new_len: new tokens of every sequence; 0 if they are packed
+      head_dim: multiples of 8; value_dim 0: head_dim
+      value_dim: multiples of 8; value_dim 0: head_dim
+      is_packed: cu_new says whose the new tokens are
+      total_new: rows of packed new_k
+      heads: of q; 0: no queries are turned
+      q_len: of every sequence; 0 if they are packed
+      is_q_packed
+      total_q: rows of packed q
+      max_len: without pages
+      page_size: 0: no pages
+      num_pages
+      max_pages
+      table_stride: 0: max_pages
+      descale: 'none', 'tensor', 'head'; of an e4m3 cache
+      rotary: 'none', 'interleaved', 'halves'
+      rotary_dim: a multiple of 16 up to head_dim
+      max_position: rows of cos and sin
+      has_rotary_lengths: positions count from rotary_lengths
+      is_one_position: all queries of a sequence turn as its first
+      has_new_lengths: new_lengths is written
+      q_strides: {batch, row, head}
+      turned_q_strides: {batch, row, head}
+      new_k_strides: {batch, row, head}
+      new_v_strides: {batch, row, head}
+      k_cache_strides: {batch, row, head}; batch: from page to page
+      v_cache_strides: {batch, row, head}; batch: from page to page
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        dtype: Literal["bf16", "f16", "e4m3"] | DType = 'bf16',
+        kv_dtype: Literal["bf16", "f16", "e4m3"] | DType = 'bf16',
+        batch: int = 1,
+        kv_heads: int = 1,
+        new_len: int = 0,
+        head_dim: int = 0,
+        value_dim: int = 0,
+        is_packed: bool = False,
+        total_new: int = 0,
+        heads: int = 0,
+        q_len: int = 0,
+        is_q_packed: bool = False,
+        total_q: int = 0,
+        max_len: int = 0,
+        page_size: int = 0,
+        num_pages: int = 0,
+        max_pages: int = 0,
+        table_stride: int = 0,
+        descale: Literal["none", "tensor", "head"] = 'none',
+        rotary: Literal["none", "interleaved", "halves"] = 'none',
+        rotary_dim: int = 0,
+        max_position: int = 0,
+        has_rotary_lengths: bool = False,
+        is_one_position: bool = False,
+        has_new_lengths: bool = False,
+        q_strides: Strides | tuple[Any, ...] = ...,
+        turned_q_strides: Strides | tuple[Any, ...] = ...,
+        new_k_strides: Strides | tuple[Any, ...] = ...,
+        new_v_strides: Strides | tuple[Any, ...] = ...,
+        k_cache_strides: Strides | tuple[Any, ...] = ...,
+        v_cache_strides: Strides | tuple[Any, ...] = ...,
+    ) -> Self: ...
+    @property
+    def plan_text(self) -> str:
+        ...
+    @property
+    def bytes(self) -> float:
+        ...
+    def run(
+        self,
+        *,
+        q: Tensor | None = None,
+        new_k: Tensor | None = None,
+        new_v: Tensor | None = None,
+        turned_q: Tensor | None = None,
+        k_cache: Tensor | None = None,
+        v_cache: Tensor | None = None,
+        lengths: Tensor | None = None,
+        rotary_lengths: Tensor | None = None,
+        new_lengths: Tensor | None = None,
+        block_table: Tensor | None = None,
+        cu_new: Tensor | None = None,
+        cu_q: Tensor | None = None,
+        k_descale: Tensor | None = None,
+        v_descale: Tensor | None = None,
+        cos: Tensor | None = None,
+        sin: Tensor | None = None,
+        stream: Stream | None = None,
+    ) -> None:
+        """q: tensor
+        new_k: tensor
+        new_v: tensor
+        turned_q: tensor, written
+        k_cache: tensor, written
+        v_cache: tensor, written
+        lengths: int32 tensor
+        rotary_lengths: int32 tensor
+        new_lengths: int32 tensor, written
+        block_table: int32 tensor
+        cu_new: int32 tensor; [batch + 1]
+        cu_q: int32 tensor; [batch + 1]
+        k_descale: float32 tensor
+        v_descale: float32 tensor
+        cos: float32 tensor; [max_position, rotary_dim / 2]
+        sin: float32 tensor
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+
 class Linear(Operator):
     """Linear layers with weights of 4, 8 or 16 bits.
 
@@ -2072,6 +2191,7 @@ __all__ = [
     "AttentionMerge",
     "AttentionPrepare",
     "AttentionDecode",
+    "CacheAppend",
     "Linear",
     "BlockScaledLinear",
     "Quantize",

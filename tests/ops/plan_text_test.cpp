@@ -144,6 +144,32 @@ TEST_F(PlanText, AttentionMergeAndMaskLists) {
   golden.check();
 }
 
+TEST_F(PlanText, CacheAppend) {
+  Golden golden("cache_append");
+  const CacheAppendProblem p = {.dtype = DType::kF16,
+                                .kv_dtype = DType::kF8_E4M3,
+                                .batch = 4,
+                                .kv_heads = 8,
+                                .head_dim = 128,
+                                .is_packed = true,
+                                .total_new = 700,
+                                .page_size = 64,
+                                .num_pages = 900,
+                                .max_pages = 100};
+  CacheAppendProblem turned = p;
+  turned.heads = 32, turned.q_len = 2, turned.rotary = RotaryPairs::kHalves;
+  turned.rotary_dim = 64, turned.max_position = 4096, turned.has_rotary_lengths = true;
+  CacheAppendProblem wrong = turned;
+  wrong.rotary_dim = 72, wrong.new_len = 3;
+  CacheAppendProblem idle = p;
+  idle.total_new = 0;
+  golden.add("H200, packed", [&] { return plan_cache_append(h200(), p); });
+  golden.add("B200, turned", [&] { return plan_cache_append(b200(), turned); });
+  golden.add("H200, packed and not", [&] { return plan_cache_append(h200(), wrong); });
+  golden.add("H200, no tokens", [&] { return plan_cache_append(h200(), idle); });
+  golden.check();
+}
+
 TEST_F(PlanText, AttentionPrepare) {
   Golden golden("attention_prepare");
   const AttentionPrepareProblem p = {

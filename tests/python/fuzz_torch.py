@@ -14,10 +14,10 @@ OPS = [getattr(torch.ops.tilewright, name).default for name in
        ("attention", "attention_out", "attention_decode", "attention_decode_out", "attention_paged",
         "attention_paged_out", "merge_attention", "merge_attention_out", "mask_lists", "mla_lists", "quantize",
         "linear", "moe", "moe_grouped", "sparse_attention", "sparse_attention_out", "latent_attention",
-        "latent_attention_out", "sample")]
+        "latent_attention_out", "sample", "cache_append")]
 FUNCTIONS = [tt.attention, tt.attention_decode, tt.attention_paged, tt.attention_varlen, tt.mask_lists,
              tt.merge_attention, tt.latent_attention, tt.mla_decode, tt.quantize, tt.sample, tt.sparse_attention,
-             tt.Linear, tt.Moe]
+             tt.Linear, tt.Moe, tt.cache_append]
 DTYPES = [torch.bfloat16, torch.float16, torch.float32, torch.int32, torch.uint8, torch.float8_e4m3fn]
 # What says nothing to a caller.
 UNCLEAR = (SystemError, AttributeError, IndexError, KeyError, tilewright.InternalError)

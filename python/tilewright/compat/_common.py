@@ -24,6 +24,7 @@ def stats() -> dict[str, int]:
     head_dim    q, k and v were copied into a larger head size
     converted   a tensor was copied into another dtype
     seqused     sequences were packed, because they use fewer rows than they have
+    leftpad     a table of single keys was made, of those behind left padding in pages
     """
     return dict(_counts)
 

@@ -14,7 +14,7 @@ from tilewright import Reason
 from tilewright.torch import _attention, _decode, _paged
 from tilewright.torch._context import Way, known_calls, places_of
 
-from . import _chunks, _flash_latent
+from . import _chunks, _flash_append, _flash_latent, _flash_padding
 from ._common import count, fit, forward_alone, packed, reason, refuse, shape_of
 from ._flash_attn import E4M3, HEAD_DIMS, int32_reasons, lacking, operand_reasons
 
@@ -52,7 +52,8 @@ def cache_reasons(
 ) -> list[Reason]:
     """Why a call over caches cannot be done; empty if it can."""
     reasons: list[Reason] = []
-    if _flash_latent.is_latent(q, v_cache, qv, is_over_caches=True):
+    is_latent = _flash_latent.is_latent(q, v_cache, qv, is_over_caches=True)
+    if is_latent:
         reasons = _flash_latent.latent_reasons(
             *(q, k_cache, v_cache, qv),
             page_table=page_table,
@@ -61,20 +62,12 @@ def cache_reasons(
             window=window,
             softcap=softcap,
             attention_chunk=attention_chunk,
-            k=k,
-            v=v,
-            rotary_cos=rotary_cos,
             cu_seqlens_q=cu_seqlens_q,
-            cu_seqlens_k_new=cu_seqlens_k_new,
             seqused_q=seqused_q,
             cache_leftpad=cache_leftpad,
         )
-        seqlens = cache_seqlens if isinstance(cache_seqlens, Tensor) else None
-        int32_reasons(
-            reasons, cache_seqlens=seqlens, page_table=page_table, cache_batch_idx=cache_batch_idx
-        )
-        return reasons
-    operand_reasons(reasons, q, k_cache, v_cache)
+    else:
+        operand_reasons(reasons, q, k_cache, v_cache)
     lengths = cache_seqlens if isinstance(cache_seqlens, Tensor) else None
     int32_reasons(
         reasons,
@@ -82,29 +75,32 @@ def cache_reasons(
         cache_batch_idx=cache_batch_idx,
         page_table=page_table,
         cu_seqlens_q=cu_seqlens_q,
+        cu_seqlens_k_new=cu_seqlens_k_new,
         seqused_q=seqused_q,
         cache_leftpad=cache_leftpad,
+        rotary_seqlens=rotary_seqlens,
     )
-    if cu_seqlens_k_new is not None:
-        rule = "packed new keys have no kernel"
-        fix = "write the keys to the cache before the call"
-        reasons.append(reason("cu_seqlens_k_new", "given", rule, fix))
-        return reasons
+    by_page = page_table is not None or cache_batch_idx is not None
+    if cache_leftpad is not None and by_page and not is_latent:
+        reasons += _flash_padding.padding_reasons(k_cache, v_cache)
+        cache_leftpad = None  # keys behind it are then as others are
     others = (cu_seqlens_q, seqused_q, cache_leftpad, causal, window)
-    if beyond := _beyond_decode(q, v_cache, *others):
-        if cache_leftpad is not None and (page_table is not None or cache_batch_idx is not None):
-            rule = "left padding comes with caches without pages and indices"
-            fix = "enter the pages behind the padding in page_table"
-            reasons.append(reason("cache_leftpad", shape_of(cache_leftpad), rule, fix))
-        if not reasons:
-            appends = k is not None or rotary_cos is not None
-            _paged_reasons(reasons, q, k_cache, v_cache, appends, beyond)
-    elif k is not None:
-        _append_reasons(reasons, q, k, rotary_cos is not None, causal, window)
-    if rotary_cos is not None and rotary_seqlens is not None and rotary_seqlens is not lengths:
-        rule = "positions count from cache_seqlens"
-        fix = "pass cache_seqlens itself, or None"
-        reasons.append(reason("rotary_seqlens", shape_of(rotary_seqlens), rule, fix))
+    beyond = None if is_latent else _beyond_decode(q, v_cache, *others)
+    if beyond and not reasons:
+        _paged_reasons(reasons, q, k_cache, v_cache, beyond)
+    if k is not None:
+        reasons += _flash_append.append_reasons(
+            *(q, k_cache, v_cache, k, v),
+            rotary_cos=rotary_cos,
+            cu_seqlens_k_new=cu_seqlens_k_new,
+            over_pages=beyond is not None,
+        )
+    elif rotary_cos is not None or cu_seqlens_k_new is not None:
+        name = "cu_seqlens_k_new" if rotary_cos is None else "rotary_cos"
+        rule = "comes with new keys, k and v"
+        reasons.append(reason(name, "given", rule, "turn q before the call, or pass k and v"))
+    if is_latent:
+        return reasons
     if num_splits > MAX_SPLITS:
         rule = f"at most {MAX_SPLITS} splits"
         reasons.append(reason("num_splits", num_splits, rule, "0: by the lengths"))
@@ -144,36 +140,16 @@ def _paged_reasons(
     q: Tensor,
     k_cache: Tensor,
     v_cache: Tensor,
-    appends: bool,
     beyond: tuple[str, object, str],
 ) -> None:
     """Of calls that go to attention over pages."""
     field, value, fix = beyond
-    what = (
-        "more than 16 queries, packed queries, values of another width, windows to the right and "
-        "left padding over caches"
-    )
     if text := lacking(q, k_cache, v_cache):
+        what = (
+            "more than 16 queries, packed queries, values of another width, windows to the right "
+            "and left padding over caches"
+        )
         reasons.append(reason(field, value, f"{what} are for {text}", fix))
-    elif appends:
-        rule = f"{what} come with keys that are in the cache, and are not turned"
-        fix = "turn q, and write the keys to the cache, before the call"
-        reasons.append(reason(field, value, rule, fix))
-
-
-def _append_reasons(
-    reasons: list[Reason], q: Tensor, k: Tensor, is_rotary: bool, causal: bool, window: Any
-) -> None:
-    queries = q.shape[1]
-    if k.shape[1] != queries:
-        value = f"{k.shape[1]} beside {queries} queries"
-        fix = "write the keys to the cache before the call"
-        reasons.append(reason("k.shape[1]", value, "as many new keys as queries", fix))
-    is_open = not causal and int(window[0]) < 0 and not 0 <= int(window[1]) < queries - 1
-    if is_rotary and is_open and queries > 1:
-        rule = "queries turn by their own positions, and here by cache_seqlens alone"
-        fix = "pass causal=True, or turn q before the call"
-        reasons.append(reason("rotary_cos", f"{queries} queries, not causal", rule, fix))
 
 
 def with_cache(
@@ -211,6 +187,9 @@ def with_cache(
     known  arguments of cache_calls: the same call from now on is a known one, if nothing is copied
     """
     qv: Tensor | None = other.pop("qv", None)
+    cu_new: Tensor | None = other.pop("cu_seqlens_k_new", None)
+    offsets: Tensor | None = other.pop("rotary_seqlens", None)
+    offsets = None if offsets is cache_seqlens else offsets
     reasons = cache_reasons(
         *(q, k_cache, v_cache, k, v, qv),
         rotary_cos=rotary_cos,
@@ -225,6 +204,8 @@ def with_cache(
         attention_chunk=attention_chunk,
         num_splits=num_splits,
         softcap=softcap,
+        cu_seqlens_k_new=cu_new,
+        rotary_seqlens=offsets,
         **other,
     )
     if reasons:
@@ -232,7 +213,45 @@ def with_cache(
     room = k_cache.shape[1] * (1 if page_table is None else page_table.shape[1])
     if cache_batch_idx is not None:
         page_table = _by_index(cache_batch_idx, page_table)
-    if _flash_latent.is_latent(q, v_cache, qv, is_over_caches=True):
+    is_latent = _flash_latent.is_latent(q, v_cache, qv, is_over_caches=True)
+    batch = q.shape[0] if cu_seqlens_q is None else cu_seqlens_q.shape[0] - 1
+    is_padded = cache_leftpad is not None and page_table is not None
+    given_q = q
+    if k is not None and v is not None:
+        as_one = _flash_append.turns_as_one(q, room, causal, window, attention_chunk, max_seqlen_q)
+        others = (cu_seqlens_q, seqused_q, cache_leftpad, causal, window)
+        if _flash_append.is_apart(
+            *(q, k),
+            beyond=is_latent or is_padded or _beyond_decode(q, v_cache, *others) is not None,
+            is_one_position=as_one,
+            rotary_cos=rotary_cos,
+            rotary_seqlens=offsets,
+            cu_seqlens_k_new=cu_new,
+            has_scales=any(x is not None for x in descales),
+        ):
+            turning: tuple[Tensor | None, Tensor | None, Tensor | None] = (None, None, offsets)
+            if rotary_cos is not None and rotary_sin is not None:
+                turning = (_fp32(rotary_cos), _fp32(rotary_sin), offsets)
+                q = _sixteen_bits(q) if q.dtype == E4M3 else q
+            q, cache_seqlens = _flash_append.append(
+                q,
+                (k_cache, v_cache),
+                (k, v),
+                _lengths(cache_seqlens, batch, k_cache, room),
+                _table(page_table),
+                (cu_seqlens_q, cu_new),
+                turning,
+                rotary_interleaved,
+                as_one,
+            )
+            known, k, v, rotary_cos, rotary_sin = (), None, None, None, None
+    if is_padded:
+        assert page_table is not None and cache_leftpad is not None
+        k_cache, v_cache, page_table, cache_seqlens = _flash_padding.behind_padding(
+            *(k_cache, v_cache, page_table, _lengths(cache_seqlens, batch, k_cache, room), cache_leftpad)
+        )
+        cache_leftpad, known = None, ()
+    if is_latent:
         lengths = _lengths(cache_seqlens, q.shape[0], k_cache, room)
         if page_table is None:  # of a cache with room for more sequences
             k_cache, v_cache = k_cache[: q.shape[0]], v_cache[: q.shape[0]]
@@ -254,13 +273,13 @@ def with_cache(
         return _over_pages(q, keys, packing, out, masking, return_lse, attention_chunk, used)
     options = (scale, causal or right == 0, -1 if left >= room - 1 else left, softcap)
     scales: tuple[Tensor | None, Tensor | None] = (None, None)
-    if q.dtype == E4M3:
+    if given_q.dtype == E4M3:
         scales = _cache_descales(descales)
-        q = _sixteen_bits(q)
+        q = _sixteen_bits(q) if q.dtype == E4M3 else q
         k, v = (None if x is None else _sixteen_bits(x) for x in (k, v))
-    turning: tuple[Tensor | None, Tensor | None] = (None, None)
+    angles: tuple[Tensor | None, Tensor | None] = (None, None)
     if rotary_cos is not None and rotary_sin is not None:
-        turning = (_fp32(rotary_cos), _fp32(rotary_sin))
+        angles = (_fp32(rotary_cos), _fp32(rotary_sin))
     caches = (k_cache, v_cache)
     if k is None:
         caches = (fit(k_cache), fit(v_cache))
@@ -269,7 +288,7 @@ def with_cache(
     new = (None if k is None else fit(k), None if v is None else fit(v))
     given: tuple[Any, ...]
     given = (fit(q), *caches, _lengths(cache_seqlens, q.shape[0], k_cache, room), _table(page_table), *new)
-    given += (*turning, None, *scales, out, None, return_lse)
+    given += (*angles, None, *scales, out, None, return_lse)
     given += (rotary_interleaved, *options, max(num_splits, 0), "auto", attention_chunk)
     done = _decode.decode(given, Way(cache_calls, known, _CACHE))
     result, lse = done if return_lse else (done, None)

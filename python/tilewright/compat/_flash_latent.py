@@ -79,7 +79,7 @@ def latent_reasons(
     for name, given in others.items():
         if given is not None:
             rule = "whole sequences, or caches with cache_seqlens, with qv or values of 512"
-            fix = "write new keys, turned, to the cache before the call; pass q as [batch, tokens, heads, 64]"
+            fix = "pass q as [batch, tokens, heads, 64], and whole caches"
             reasons.append(reason(name, shape_of(given), rule, fix))
     return reasons
 

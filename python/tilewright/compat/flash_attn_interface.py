@@ -194,8 +194,8 @@ def flash_attn_with_kvcache(
     sm_margin: int = 0,
     return_softmax_lse: bool = False,
 ) -> Any:
-    """Queries over caches; up to 16 of each sequence may come with keys and values, k and v, that are
-    written behind those that are there.
+    """Queries over caches; with new keys and values, k and v, which are written behind those that are
+    there: any number of them, packed with cu_seqlens_k_new, turned by positions from rotary_seqlens on.
 
     More than 16 queries, packed ones (cu_seqlens_q with max_seqlen_q) and windows to the right are
     for attention over pages, products of e4m3 where q and the caches are.

@@ -5,6 +5,7 @@ device that set_device() or TILEWRIGHT_DEVICE names.
 """
 
 from ._attention import attention, attention_varlen
+from ._cache_append import cache_append
 from ._context import set_device
 from ._decode import attention_decode
 from ._latent import latent_attention
@@ -27,6 +28,7 @@ __all__ = [
     "attention_decode",
     "attention_paged",
     "attention_varlen",
+    "cache_append",
     "latent_attention",
     "mask_lists",
     "merge_attention",

@@ -152,7 +152,7 @@ _DIMS = {
 
 def _named(kernel: Callable[..., Any], operator: Any, name: str) -> Callable[..., Any]:
     """Names what torch takes and kernels do not: None for a tensor that is not optional, a tensor too flat."""
-    is_packed = name.removesuffix("_out") in ("attention", "attention_paged")
+    is_packed = name.removesuffix("_out") in ("attention", "attention_paged", "cache_append")
     dims = _DIMS | {"q": (3, 4) if is_packed else (4,)}
     checked = [
         (i, argument.name, dims.get(argument.name), str(argument.real_type) == "Tensor")

@@ -23,6 +23,10 @@ struct tw_attention_decode : tilewright::c_api::Made<tilewright::AttentionDecode
   using Made::Made;
 };
 
+struct tw_cache_append : tilewright::c_api::Made<tilewright::CacheAppend> {
+  using Made::Made;
+};
+
 struct tw_linear : tilewright::c_api::Made<tilewright::Linear> {
   using Made::Made;
 };

@@ -134,6 +134,30 @@ static int check_merge_and_lists(const tw_device* device) {
   return 0;
 }
 
+static int check_append(const tw_device* device) {
+  tw_cache_append* append = NULL;
+  tw_cache_append_problem problem;
+  tw_cache_append_arguments arguments;
+  memset(&problem, 0, sizeof problem);
+  CHECK(tw_cache_append_create(device, &problem, &append) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "tw_cache_append_problem_init") != NULL);
+  tw_cache_append_problem_init(&problem);
+  CHECK(problem.batch == 1 && problem.kv_heads == 1 && problem.descale == TW_SCALE_SHARING_NONE);
+  problem.head_dim = 12;
+  CHECK(tw_cache_append_create(device, &problem, &append) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "head_dim = 12; expected a multiple of 8") != NULL);
+  problem.head_dim = 64;
+  problem.new_len = 3;
+  problem.max_len = 40;
+  CHECK(tw_cache_append_create(device, &problem, &append) == TW_OK);
+  CHECK(strstr(tw_cache_append_plan_text(append), "3 a sequence of BF16 to BF16") != NULL);
+  tw_cache_append_arguments_init(&arguments);
+  CHECK(tw_cache_append_run(append, &arguments) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "the address of new_k is null") != NULL);
+  tw_cache_append_destroy(append);
+  return 0;
+}
+
 static int check_decode_refusals(const tw_device* device) {
   tw_attention_decode* decode = NULL;
   tw_attention_decode_problem problem;
@@ -277,6 +301,7 @@ static int check_all(const tw_device* device) {
   CHECK(cu_ctx_set_current(tw_device_context(device)) == 0);
   line = check_prepare_refusals(device);
   if (line == 0) line = check_merge_and_lists(device);
+  if (line == 0) line = check_append(device);
   if (line == 0) line = check_prepare(device);
   if (line == 0) line = check_decode_refusals(device);
   if (line == 0) line = check_decode(device);
