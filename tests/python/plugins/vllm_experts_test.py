@@ -102,7 +102,8 @@ def plugin(monkeypatch: Any) -> Any:
         f"{layers}.quantization.utils.quant_utils": {
             "is_layer_skipped": lambda prefix, ignored_layers, **named: prefix in ignored_layers},
         "vllm.model_executor.parameter": dict.fromkeys(
-            ("BlockQuantScaleParameter", "ModelWeightParameter", "PerTensorScaleParameter"), torch.nn.Parameter),
+            ("BlockQuantScaleParameter", "GroupQuantScaleParameter", "ModelWeightParameter",
+             "PerTensorScaleParameter"), torch.nn.Parameter),
         f"{layers}.fused_moe.fused_moe_method_base": {"FusedMoEMethodBase": Base},
         f"{layers}.fused_moe.routed_experts": {"RoutedExperts": RoutedExperts},
         "vllm.model_executor.utils": {"set_weight_attrs": set_weight_attrs}}

@@ -29,6 +29,27 @@ NVFP4 = {
     "group_size": 16,
     "exclude_modules": ["lm_head"],
 }
+MXFP4 = {
+    "quant_method": "compressed-tensors",
+    "format": "mxfp4-pack-quantized",
+    "ignore": ["lm_head", "re:.*self_attn.*"],
+    "config_groups": {
+        "group_0": {
+            "targets": ["Linear"],
+            "format": "mxfp4-pack-quantized",
+            "weights": {
+                "num_bits": 4,
+                "type": "float",
+                "strategy": "group",
+                "group_size": 32,
+                "symmetric": True,
+                "dynamic": False,
+                "scale_dtype": "torch.uint8",
+            },
+            "input_activations": None,
+        }
+    },
+}
 E2M1 = torch.tensor([0.0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], device=place())
 
 
@@ -39,7 +60,9 @@ def test_the_name_is_known() -> None:
     assert get_quantization_config(quantization.NAME) is quantization.Config
 
 
-@pytest.mark.parametrize("config,format", [(FP8, "fp8"), (NVFP4, "nvfp4")], ids=["fp8", "nvfp4"])
+@pytest.mark.parametrize(
+    "config,format", [(FP8, "fp8"), (NVFP4, "nvfp4"), (MXFP4, "mxfp4")], ids=["fp8", "nvfp4", "mxfp4"]
+)
 def test_checkpoints(config: dict[str, Any], format: str) -> None:
     made = quantization.Config.from_config(config)
     assert (made.format, made.get_name()) == (format, "tilewright")
@@ -52,6 +75,7 @@ def test_checkpoints(config: dict[str, Any], format: str) -> None:
     "config,text",
     [
         ({"quant_method": "awq"}, "quant_method awq"),
+        ({**MXFP4, "format": "pack-quantized"}, "compressed-tensors, format pack-quantized"),
         ({**FP8, "weight_block_size": None}, "one scale for 128 x 128"),
         ({**FP8, "weight_block_size": [64, 64]}, r"weight_block_size \[64, 64\]"),
     ],
@@ -128,8 +152,50 @@ def check(found: Any, exact: Any, before: Any = 0.0) -> None:
 
 
 @pytest.mark.usefixtures("one_rank")
-def test_scales_that_were_not_loaded() -> None:
-    layer, method = torch.nn.Module(), quantization.TilewrightLinearMethod("fp8")
+@pytest.mark.parametrize("parts", [[96], [64, 32, 32]], ids=str)
+def test_mxfp4(parts: list[int]) -> None:
+    """Parameters as compressed-tensors packs them: two codes a byte, the first in its low half."""
+    n, k = sum(parts), 128
+    random = seeded(n)
+    stored = Weight.quantize(torch.randn(n, k, generator=random).bfloat16(), "mxfp4")
+    layer, method = torch.nn.Module(), quantization.TilewrightLinearMethod("mxfp4")
+    method.create_weights(layer, k, parts, k, n, torch.bfloat16, weight_loader=print)
+    assert set(dict(layer.named_parameters())) == {"weight_packed", "weight_scale"}
+    layer.weight_packed.data.copy_(stored.values)
+    layer.weight_scale.data.copy_(stored.scales.view(torch.uint8))
+    method.process_weights_after_loading(layer)
+    assert not list(layer.parameters())
+    bytes_, scales = stored.values.long(), stored.scales.view(torch.uint8).double()
+    codes = torch.stack([bytes_ & 15, bytes_ >> 4], -1).flatten(1)
+    exact = E2M1.double()[codes] * torch.exp2(scales - 127).repeat_interleave(32, 1)
+    x = torch.randn(5, k, generator=random).bfloat16()
+    check(method.apply(layer, x), x.double() @ exact.T)
+
+
+@pytest.mark.usefixtures("one_rank")
+def test_layers_of_an_mxfp4_checkpoint(monkeypatch: Any) -> None:
+    """Those that its configuration leaves out are vLLM's, unquantised."""
+    linear = pytest.importorskip("vllm.model_executor.layers.linear")
+    for name in ("rank", "world_size"):
+        asked = f"get_tensor_model_parallel_{name}"
+        for module in (linear, "vllm.distributed.parallel_state"):
+            target = module if isinstance(module, str) else module.__name__
+            monkeypatch.setattr(f"{target}.{asked}", lambda number=name == "world_size": int(number))
+    config = quantization.Config.from_config(MXFP4)
+    layer = linear.ReplicatedLinear(128, 96, bias=False)
+    ours = config.get_quant_method(layer, "model.layers.0.mlp.up_proj")
+    assert isinstance(ours, quantization.TilewrightLinearMethod) and ours.format == "mxfp4"
+    left = config.get_quant_method(layer, "model.layers.0.self_attn.o_proj")
+    assert isinstance(left, linear.UnquantizedLinearMethod)
+    plain = quantization.Config.from_config({"quant_method": "mxfp4"})
+    left = plain.get_quant_method(layer, "model.layers.0.self_attn.o_proj")
+    assert isinstance(left, linear.UnquantizedLinearMethod)
+
+
+@pytest.mark.usefixtures("one_rank")
+@pytest.mark.parametrize("format", ["fp8", "nvfp4", "mxfp4"])
+def test_scales_that_were_not_loaded(format: str) -> None:
+    layer, method = torch.nn.Module(), quantization.TilewrightLinearMethod(format)
     method.create_weights(layer, 128, [128], 128, 128, torch.bfloat16, weight_loader=print)
     with pytest.raises(tilewright.InvalidArgument, match="were not loaded"):
         method.process_weights_after_loading(layer)
@@ -143,6 +209,8 @@ def test_scales_that_were_not_loaded() -> None:
         ("fp8", [128], 192, False),
         ("nvfp4", [128, 64], 256, True),
         ("nvfp4", [128], 24, False),
+        ("mxfp4", [96, 64], 256, True),
+        ("mxfp4", [128], 48, False),
     ],
 )
 def test_sizes(format: str, sizes: list[int], k: int, is_possible: bool) -> None:

@@ -1,8 +1,9 @@
 """Linear layers and experts of quantised checkpoints: `--quantization tilewright`.
 
-FP8 with one scale for 128 x 128 and NVFP4 of ModelOpt run on our kernels, and experts in MXFP4, with
-activations in bfloat16. Everything else of the checkpoint is left to vLLM's own configuration:
-layers that it leaves unquantised, scales of caches, and layers that we have no kernel for.
+FP8 with one scale for 128 x 128, NVFP4 of ModelOpt, linear layers in MXFP4 of compressed-tensors and
+experts in MXFP4 of checkpoints that have no other weights so run on our kernels, with activations in
+bfloat16. Everything else of the checkpoint is left to vLLM's own configuration: layers that it
+leaves unquantised, scales of caches, and layers that we have no kernel for.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from vllm.model_executor.layers.quantization import (
 from vllm.model_executor.layers.quantization.base_config import QuantizationConfig
 from vllm.model_executor.parameter import (
     BlockQuantScaleParameter,
+    GroupQuantScaleParameter,
     ModelWeightParameter,
     PerTensorScaleParameter,
 )
@@ -36,7 +38,14 @@ from . import experts
 
 NAME = "tilewright"
 #: What checkpoints call their format, by what vLLM calls the configuration of it.
-CHECKPOINTS = {"fp8": "fp8", "modelopt_fp4": "nvfp4", "mxfp4": "mxfp4"}
+CHECKPOINTS = {
+    "fp8": "fp8",
+    "modelopt_fp4": "nvfp4",
+    "mxfp4": "mxfp4",
+    "compressed-tensors": "mxfp4",
+}
+#: What compressed-tensors calls MXFP4, of its formats the one that is taken.
+PACKED_MXFP4 = "mxfp4-pack-quantized"
 
 
 def register() -> None:
@@ -51,6 +60,8 @@ class Config(QuantizationConfig):
         super().__init__()
         self.inner = inner
         self.format = CHECKPOINTS[inner.get_name()]
+        #: compressed-tensors, whose configuration says which scheme a layer has
+        self.has_schemes = hasattr(inner, "get_scheme_dict")
         block = getattr(inner, "weight_block_size", None)
         if self.format == "fp8" and list(block or ()) != [128, 128]:
             raise Unsupported(
@@ -89,15 +100,23 @@ class Config(QuantizationConfig):
 
     def get_quant_method(self, layer: nn.Module, prefix: str) -> Any:
         self.inner.packed_modules_mapping = self.packed_modules_mapping
-        if experts.is_experts(layer) and not self._is_skipped(prefix):
+        if experts.is_experts(layer) and not (self.has_schemes or self._is_skipped(prefix)):
             method = experts.method_of(layer, self.format, prefix)
             return self.inner.get_quant_method(layer, prefix) if method is None else method
-        if not isinstance(layer, LinearBase) or self.format == "mxfp4":
+        if not isinstance(layer, LinearBase) or not self._is_ours(layer, prefix):
             return self.inner.get_quant_method(layer, prefix)
-        if self._is_skipped(prefix):
+        if not self.has_schemes and self._is_skipped(prefix):
             return UnquantizedLinearMethod()
         method = linear_method(layer, self.format)
         return self.inner.get_quant_method(layer, prefix) if method is None else method
+
+    def _is_ours(self, layer: nn.Module, prefix: str) -> bool:
+        """Whether a linear layer is quantised in our format, unless it is skipped."""
+        if self.has_schemes:
+            scheme = self.inner.get_scheme_dict(layer, prefix) or {}
+            weights = scheme.get("weights")
+            return weights is not None and bool(self.inner._is_mxfp4(weights))
+        return self.format != "mxfp4"  # of such checkpoints linear layers are not quantised
 
     def _is_skipped(self, prefix: str) -> bool:
         if self.format == "nvfp4":
@@ -120,14 +139,18 @@ def _checkpoint(config: dict[str, Any]) -> str:
         return "modelopt_fp4"
     if method in ("fp8", "mxfp4"):
         return method
+    if method == "compressed-tensors" and config.get("format") == PACKED_MXFP4:
+        return method
     raise Unsupported(_unknown(config))
 
 
 def _unknown(config: dict[str, Any]) -> str:
     method = config.get("quant_method", config.get("quantization"))
+    kind = f", format {config['format']}" if "format" in config else ""
     return (
-        f"this checkpoint has quant_method {method}: --quantization tilewright is for FP8 with "
-        "blocks of 128 x 128, for ModelOpt's NVFP4 and for MXFP4; leave --quantization to vLLM"
+        f"this checkpoint has quant_method {method}{kind}: --quantization tilewright is for FP8 with "
+        f"blocks of 128 x 128, for ModelOpt's NVFP4, for MXFP4, and for compressed-tensors in "
+        f"{PACKED_MXFP4}; leave --quantization to vLLM"
     )
 
 
@@ -162,11 +185,20 @@ def can_implement(format: str, sizes: list[int], k: int) -> bool:
     of an FP8 weight begin at multiples of that."""
     if format == "fp8" and (k % 128 or any(n % 128 for n in sizes[:-1])):
         return False
+    if format == "mxfp4" and k % 32:
+        return False
     weight = {"format": format, "activations": "bf16", "n": sum(sizes), "k": k}
     return all(
         bool(tilewright.can_implement("Linear", "h200", weight={**weight, "n": n}, m=1))
         for n in {sum(sizes), *(sizes if format == "nvfp4" else ())}
     )
+
+
+#: Of the checkpoint; none of them is needed once a layer is prepared.
+_PARAMETERS = (
+    *("weight", "weight_packed", "weight_scale", "weight_scale_inv", "weight_scale_2"),
+    "input_scale",
+)
 
 
 @register_weight_loader_v2_supported_method
@@ -203,6 +235,11 @@ class TilewrightLinearMethod(LinearMethodBase):
             return
         parts = len(output_partition_sizes)
         values = torch.empty(n, k // 2, dtype=torch.uint8)
+        if self.format == "mxfp4":  # 255 is the NaN of these scales
+            scales = torch.full((n, k // 32), 255, dtype=torch.uint8)
+            layer.register_parameter("weight_packed", ModelWeightParameter(data=values, **matrix))
+            layer.register_parameter("weight_scale", GroupQuantScaleParameter(data=scales, **matrix))
+            return
         scales = torch.full((n, k // 16), torch.nan).to(torch.float8_e4m3fn)
         layer.register_parameter("weight", ModelWeightParameter(data=values, **matrix))
         layer.register_parameter("weight_scale", ModelWeightParameter(data=scales, **matrix))
@@ -214,7 +251,7 @@ class TilewrightLinearMethod(LinearMethodBase):
 
     def process_weights_after_loading(self, layer: Any) -> None:
         parts = self._parts(layer)
-        for name in ("weight", "weight_scale", "weight_scale_inv", "weight_scale_2", "input_scale"):
+        for name in _PARAMETERS:
             if hasattr(layer, name):
                 delattr(layer, name)
         layer.tilewright = nn.ModuleList(Linear(part) for part in parts)
@@ -222,14 +259,16 @@ class TilewrightLinearMethod(LinearMethodBase):
     def _parts(self, layer: Any) -> list[Weight]:
         """One weight, or one for each part where parts have global scales of their own."""
         scales = layer.weight_scale_inv if self.format == "fp8" else layer.weight_scale
-        if bool(scales.float().isnan().any()):
+        stored = layer.weight_packed if self.format == "mxfp4" else layer.weight
+        is_absent = scales == 255 if self.format == "mxfp4" else scales.float().isnan()
+        if bool(is_absent.any()):
             raise InvalidArgument(
-                f"scales of a weight {list(layer.weight.shape)} were not loaded: the checkpoint "
+                f"scales of a weight {list(stored.shape)} were not loaded: the checkpoint "
                 "has this layer unquantised, and does not name it among those that it leaves out"
             )
-        values, scales = layer.weight.data, scales.data
-        if self.format == "fp8":
-            return [Weight(values, scales, "fp8")]
+        values, scales = stored.data, scales.data
+        if self.format != "nvfp4":
+            return [Weight(values, scales, self.format)]
         numbers = layer.weight_scale_2.data.float().tolist()
         if len(set(numbers)) == 1:
             return [Weight(values, scales, "nvfp4", numbers[0])]
