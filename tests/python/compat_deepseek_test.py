@@ -12,7 +12,7 @@ import tilewright  # noqa: E402
 import tilewright.torch as tt  # noqa: E402
 import torch_reference as reference  # noqa: E402
 from tilewright import compat  # noqa: E402
-from tilewright.compat import deep_gemm, flash_mla  # noqa: E402
+from tilewright.compat import _mqa_logits, deep_gemm, flash_mla  # noqa: E402
 from torch_layers_test import fp8_pages, lists  # noqa: E402
 from torch_reference import bf16, close, i32, place  # noqa: E402
 
@@ -466,7 +466,7 @@ PAGED = {"q": torch.zeros(2, 1, 64, 128).to(E4M3), "kv_cache": torch.zeros(3, 64
     (PLAIN, {"kv": (torch.zeros(9, 64).to(E4M3), torch.zeros(9))}, "kv[0]"),
     (PLAIN, {"kv": (torch.zeros(9, 128).to(E4M3), torch.zeros(8))}, "kv[1]"),
     (PLAIN, {"weights": torch.zeros(2, 32)}, "weights"),
-    (PLAIN, {"weights": torch.zeros(2, 64, dtype=torch.bfloat16)}, "weights"),
+    (PLAIN, {"weights": torch.zeros(2, 64, dtype=torch.float16)}, "weights"),
     (PLAIN, {"cu_seq_len_k_start": torch.zeros(2, dtype=torch.int64)}, "cu_seq_len_k_start"),
     (PLAIN, {"cu_seq_len_k_end": torch.zeros(3, dtype=torch.int32)}, "cu_seq_len_k_end"),
     (PAGED, {"kv_cache": torch.zeros(3, 64, 1, 128, dtype=torch.uint8)}, "kv_cache"),
@@ -484,9 +484,43 @@ def test_logits_refusals(given, change, field):
     assert deep_gemm.can_implement(function.__name__, **arguments) == error.value.reasons
 
 
-def test_logits_are_fp32():
-    with pytest.raises(tilewright.Unsupported, match="logits_dtype = torch.bfloat16: logits are float32"):
-        deep_gemm.fp8_fp4_mqa_logits(**{**PLAIN, "q": (PLAIN["q"], None)}, logits_dtype=torch.bfloat16)
+@pytest.mark.parametrize("is_fp4", [False, True])
+@pytest.mark.parametrize("rows", [1, 3, 7])
+def test_logits_and_weights_in_bf16(is_fp4, rows, monkeypatch):
+    """Logits are those of float32, rounded: of as many rows at a time as are held. Weights are exact."""
+    (q, kv, weights, starts, ends), *_, seen = ranges_case(is_fp4, 32)
+    rounded = weights.bfloat16()
+    whole = deep_gemm.fp8_fp4_mqa_logits(q, kv, rounded.float(), starts, ends)
+    monkeypatch.setattr(_mqa_logits, "_HELD_BYTES", rows * 4 * 512)
+    logits = deep_gemm.fp8_fp4_mqa_logits(q, kv, rounded, starts, ends, logits_dtype=torch.bfloat16)
+    assert logits.dtype == torch.bfloat16 and logits.stride(0) % 512 == 0
+    assert torch.equal(logits, whole.bfloat16()) and torch.equal(logits.cpu() == -torch.inf, ~seen)
+    compressed = deep_gemm.fp8_fp4_mqa_logits(q, kv, rounded, starts, ends, False, 32, torch.bfloat16)
+    for token, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        count = max(0, min(end - start, 32))
+        assert torch.equal(compressed[token, :count], whole[token, start : start + count].bfloat16())
+    none = deep_gemm.fp8_fp4_mqa_logits(q, (kv[0][:0], kv[1][:0]), rounded, starts, ends, True, 9, torch.bfloat16)
+    assert none.dtype == torch.bfloat16 and (none == -torch.inf).all()
+
+
+def test_logits_of_pages_in_bf16():
+    rows = Rows(False, 3 * 64)
+    cache = torch.zeros(3, 64 * 132, dtype=torch.uint8, device=place())
+    cache[:, : 64 * 128] = rows.codes.view(torch.uint8).view(3, -1)
+    cache[:, 64 * 128 :] = rows.scales.view(3, 64).view(torch.uint8)
+    q, _ = codes_of_queries(False, 1, 2, 32)
+    weights = torch.randn(2, 32, device=place()).bfloat16()
+    lengths, table = i32([[99, 100]]), i32([[2, 0, 1]])
+    given = (cache.view(3, 64, 1, 132), weights, lengths, table, None, 150, True)
+    exact = deep_gemm.fp8_fp4_paged_mqa_logits(q, given[0], weights.float(), *given[2:])
+    logits = deep_gemm.fp8_fp4_paged_mqa_logits(q, *given, logits_dtype=torch.bfloat16)
+    assert logits.dtype == torch.bfloat16 and torch.equal(logits, exact.bfloat16())
+    assert torch.isfinite(logits[0, :99]).all() and (logits[0, 99:] == -torch.inf).all()
+
+
+def test_logits_are_fp32_or_bf16():
+    with pytest.raises(tilewright.Unsupported, match="logits_dtype = torch.float16: logits are float32 or"):
+        deep_gemm.fp8_fp4_mqa_logits(**{**PLAIN, "q": (PLAIN["q"], None)}, logits_dtype=torch.float16)
 
 
 def test_metadata_of_deep_gemm():

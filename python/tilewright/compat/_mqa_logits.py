@@ -21,7 +21,11 @@ Queries = tuple[Tensor, Tensor | None]
 _HEAD_DIM, _MAX_HEADS, _MAX_LEN = 128, 64, 1 << 30
 #: Rows of logits begin at multiples of so many numbers, 1024 bytes.
 _LOGITS_STEP = 256
+#: Of logits in bfloat16, which kernels write in float32 first: bytes of as many rows as are held at once.
+_HELD_BYTES = 256 << 20
 _Dtypes = tuple[torch.dtype, ...]
+#: Of logits, and of weights.
+_LOGITS: _Dtypes = (torch.float32, torch.bfloat16)
 _E4M3: _Dtypes = (torch.float8_e4m3fn,)
 _PACKED_FP4: _Dtypes = (torch.int8, torch.uint8, torch.float4_e2m1fn_x2)
 
@@ -36,7 +40,8 @@ def fp8_fp4_mqa_logits(
     max_seqlen_k: int = 0,
     logits_dtype: torch.dtype = torch.float32,
 ) -> Tensor:
-    """fp32 [s, s_kv]: logits of keys from start to end of each token, else -inf if clean_logits.
+    """[s, s_kv] of logits_dtype: logits of keys from start to end of each token, else -inf if
+    clean_logits.
 
     q     e4m3 [s, heads, 128] and None, or packed e2m1 [s, heads, 64] and int32 [s, heads] of four
           ue8m0 each
@@ -51,7 +56,7 @@ def fp8_fp4_mqa_logits(
         refuse("fp8_fp4_mqa_logits", reasons)
     num_keys = kv[0].shape[0]
     tokens, heads = q[0].shape[:2]
-    logits = _rows_of_logits(tokens, max_seqlen_k or num_keys, q[0].device)
+    logits = _rows_of_logits(tokens, max_seqlen_k or num_keys, q[0].device, logits_dtype)
     if logits.numel() == 0:
         return logits
     if num_keys == 0:
@@ -63,17 +68,28 @@ def fp8_fp4_mqa_logits(
         "is_compressed": bool(max_seqlen_k),
         "fill_logits": bool(clean_logits),
     }
-    _run_logits(
-        problem,
-        q,
-        weights,
-        cu_seq_len_k_end,
-        logits,
-        keys=_codes(kv[0]),
-        starts=packed(cu_seq_len_k_start),
-        key_scales=packed(kv[1]),
-        num_keys=num_keys,
-    )
+    starts, scales, keys = packed(cu_seq_len_k_start), packed(kv[1]), _codes(kv[0])
+    weights, ends = _float(weights), cu_seq_len_k_end
+    assert starts is not None
+    rows, held = tokens, logits
+    if logits_dtype != torch.float32:
+        rows = max(1, min(tokens, _HELD_BYTES // (4 * logits.stride(0))))
+        held = _rows_of_logits(rows, logits.shape[1], logits.device)
+    for begin in range(0, tokens, rows):
+        part = slice(begin, min(begin + rows, tokens))
+        into = logits if logits_dtype == torch.float32 else held[: part.stop - begin]
+        _run_logits(
+            problem,
+            (q[0][part], None if q[1] is None else q[1][part]),
+            weights[part],
+            ends[part],
+            into,
+            keys=keys,
+            starts=starts[part],
+            key_scales=scales,
+            num_keys=num_keys,
+        )
+        _round_into(logits[part], into)
     return logits
 
 
@@ -89,7 +105,8 @@ def fp8_fp4_paged_mqa_logits(
     logits_dtype: torch.dtype = torch.float32,
     indices: Tensor | None = None,
 ) -> Tensor:
-    """fp32 [b * next_n, max_context_len]: logits of the first context_lens keys of each token.
+    """[b * next_n, max_context_len] of logits_dtype: logits of the first context_lens keys of each
+    token.
 
     q             e4m3 [b, next_n, heads, 128] and None, or packed e2m1 [b, next_n, heads, 64] and
                   int32 [b, next_n, heads] of four ue8m0 each
@@ -105,9 +122,9 @@ def fp8_fp4_paged_mqa_logits(
     batch, next_n, heads = q[0].shape[:3]
     logits = _rows_of_logits(batch * next_n, max_context_len, q[0].device)
     if logits.numel() == 0:
-        return logits
+        return logits.to(logits_dtype)
     if block_table.shape[1] == 0 or kv_cache.shape[0] == 0:
-        return logits.fill_(-torch.inf)
+        return logits.fill_(-torch.inf).to(logits_dtype)
     pages, page_size = kv_cache.shape[:2]
     layout = {"page_size": page_size, "num_pages": pages, "page_stride_bytes": kv_cache.stride(0)}
     if pages == 1:
@@ -124,7 +141,7 @@ def fp8_fp4_paged_mqa_logits(
     _run_logits(
         problem,
         q,
-        weights,
+        _float(weights),
         context_lens,
         logits,
         keys=kv_cache,
@@ -135,7 +152,10 @@ def fp8_fp4_paged_mqa_logits(
             "stride": block_table.stride(0),
         },
     )
-    return logits
+    if logits_dtype == torch.float32:
+        return logits
+    rounded = _rows_of_logits(batch * next_n, max_context_len, q[0].device, logits_dtype)
+    return _round_into(rounded, logits)
 
 
 def _format(q: Queries) -> str:
@@ -150,9 +170,28 @@ def _codes(x: Tensor) -> Tensor:
     return x.view(torch.uint8)
 
 
-def _rows_of_logits(tokens: int, columns: int, device: torch.device) -> Tensor:
-    stride = -(-columns // _LOGITS_STEP) * _LOGITS_STEP
-    return torch.empty((tokens, stride), dtype=torch.float32, device=device)[:, :columns]
+def _float(weights: Tensor) -> Tensor:
+    """Weights as kernels read them; exact."""
+    if weights.dtype == torch.float32:
+        return weights
+    count("converted")
+    return weights.float()
+
+
+def _round_into(to: Tensor, logits: Tensor) -> Tensor:
+    """Logits that were written in float32, in the type that was asked for."""
+    if to.dtype != logits.dtype:
+        count("converted")
+        to.copy_(logits)
+    return to
+
+
+def _rows_of_logits(
+    tokens: int, columns: int, device: torch.device, dtype: torch.dtype = torch.float32
+) -> Tensor:
+    step = _LOGITS_STEP * 4 // dtype.itemsize
+    stride = -(-columns // step) * step
+    return torch.empty((tokens, stride), dtype=dtype, device=device)[:, :columns]
 
 
 def _run_logits(
@@ -198,9 +237,9 @@ def logits_reasons(
 ) -> list[Reason]:
     """Why no function can do a call; empty if one can. What is not given is not asked."""
     reasons = _query_reasons(q)
-    if logits_dtype != torch.float32:
+    if logits_dtype not in _LOGITS:
         fix = "ask for float32, and convert the result"
-        reasons.append(reason("logits_dtype", logits_dtype, "logits are float32", fix))
+        reasons.append(reason("logits_dtype", logits_dtype, "logits are float32 or bfloat16", fix))
     if indices is not None:
         fix = "give the tokens of a sequence as next_n"
         reasons.append(reason("indices", shape_of(indices), "None", fix))
@@ -213,7 +252,7 @@ def logits_reasons(
     wanted: list[tuple[str, Tensor | None, _Dtypes, tuple[int | None, ...]]]
     wanted = [
         ("q[1]", scales, (torch.int32,), tuple(rows)),
-        ("weights", weights, (torch.float32,), (rows[:-1].numel(), rows[-1])),
+        ("weights", weights, _LOGITS, (rows[:-1].numel(), rows[-1])),
     ]
     if paged:
         wanted.append(("kv_cache", kv, (torch.uint8,), (None, None, 1, code_bytes + 4)))
