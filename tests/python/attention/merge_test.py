@@ -140,6 +140,51 @@ def test_a_shared_prefix_and_what_follows_it_are_one_call(torch):
     torch.testing.assert_close(lse, whole[1], rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("is_packed", [False, True])
+@pytest.mark.parametrize("has_sink", [False, True])
+def test_cascade_of_sequences_of_any_length(torch, is_packed, has_sink):
+    """Sequences of a batch share a prefix: all queries see it in one call, and each its own keys in pages in
+    another. One has no keys of its own. Against float64 over prefix and own keys; three roundings to bfloat16 of
+    values below 2, and the sink comes in once, in the merge."""
+    import tilewright.torch as tt
+
+    def draw(*shape, seed):
+        return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).bfloat16() / 2
+
+    queries, lengths = ([1, 5, 3] if is_packed else [3, 3, 3]), [9, 20, 0]
+    table = torch.tensor([[3, 0, 5], [1, 6, 2], [4, 7, 8]], dtype=torch.int32)
+    rows, sink = sum(queries), torch.linspace(-1, 1, 4) if has_sink else None
+    q, prefix = draw(rows, 4, 64, seed=1), [draw(50, 2, 64, seed=i) for i in (2, 3)]
+    pages = [draw(9, 8, 2, 64, seed=i) for i in (4, 5)]
+    begins = torch.tensor([0, *queries]).cumsum(0).int()
+    before, before_lse = tt.attention(q[None], prefix[0][None], prefix[1][None], return_lse=True)
+    given = {"page_table": table, "kv_lengths": torch.tensor(lengths, dtype=torch.int32), "causal": True}
+    given |= {"return_lse": True}
+    if is_packed:
+        own, own_lse = tt.attention_paged(q, *pages, **given, cu_q=begins, max_q=5)
+        parts, lse = (before[0], own), (before_lse[0], own_lse)
+    else:
+        own, own_lse = tt.attention_paged(q.view(3, 3, 4, 64), *pages, **given)
+        parts = before.view(3, 3, 4, 64), own
+        lse = before_lse[0].view(4, 3, 3).transpose(0, 1), own_lse
+    out, total = tt.merge_attention(parts, lse, sink=sink, return_lse=True)
+    for b, n in enumerate(lengths):
+        of = slice(int(begins[b]), int(begins[b + 1]))
+        k, v = (torch.cat((x, page[table[b].long()].flatten(0, 1)[:n])).double().repeat_interleave(2, 1)
+                for x, page in zip(prefix, pages, strict=True))
+        scores = torch.einsum("shd,thd->hst", q[of].double(), k) / 8
+        here = torch.arange(queries[b])[:, None] + n - queries[b]  # of own keys; those of the prefix are seen
+        hidden = torch.arange(50 + n) - 50 > here
+        hidden[:, :50] = False
+        scores = scores.masked_fill(hidden, -torch.inf)
+        right_lse = scores.logsumexp(-1)
+        below = right_lse if sink is None else torch.logaddexp(right_lse, sink.double()[:, None])
+        right = torch.einsum("hst,thd->shd", torch.exp(scores - below[..., None]), v)
+        found, found_lse = (out[of], total[:, of]) if is_packed else (out[b], total[b])
+        torch.testing.assert_close(found.double(), right, rtol=0, atol=3 * 2 * 2**-8)
+        torch.testing.assert_close(found_lse.double(), right_lse, rtol=0, atol=1e-5)
+
+
 def test_mask_lists_of_torch_tensors(torch):
     import tilewright.torch as tt
 
