@@ -1,4 +1,4 @@
-"""python -m tilewright.testing.peers fa3|flashmla|deepgemm|flashinfer --folder FOLDER --log FILE
+"""python -m tilewright.testing.peers fa3|flashmla|deepgemm|flashinfer|vllm --folder FOLDER --log FILE
 
 FILE gets the result as JSON. FILE with the ending .jsonl gets a line as each case ends: a run that is killed
 is told from it by --sum-up, and --resume goes on where it stopped.
@@ -18,7 +18,7 @@ import time
 from ._lines import Lines
 from ._log import Log
 
-SUITES = ("fa3", "flashmla", "deepgemm", "flashinfer")
+SUITES = ("fa3", "flashmla", "deepgemm", "flashinfer", "vllm")
 #: Seconds that a case may take beyond the deadline before its process is ended, and between reports.
 GRACE, REPORT_EVERY = 20.0, 15.0
 

@@ -1,0 +1,83 @@
+"""vLLM's tests/v1/attention/test_attention_backends.py, with our backend alone in its lists.
+
+The folder is a checkout of vLLM whose release is installed. The file takes configurations of models from the
+network, and makes tensors on the platform's device.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from ._case import Case, import_from, parametrized
+
+#: The file's tests that go through its lists of backends; others are of backends by name.
+TESTS = {
+    "causal": "test_causal_backend_correctness",
+    "window": "test_sliding_window_backend_correctness",
+    "encoder_window": "test_sliding_window_encoder_backend_correctness",
+    "non_causal": "test_non_causal_backend_correctness",
+}
+
+
+def collect(folder: pathlib.Path, tests: list[str], through: str) -> Iterator[Case]:
+    """Cases in the order of the file; each gets its place in its test as seed."""
+    import_from(str(folder))
+    suite: Any = importlib.import_module("tests.v1.attention.test_attention_backends")
+    _put_in_lists(suite)
+    for short in tests or list(TESTS):
+        function = getattr(suite, TESTS[short], None)
+        if function is None:  # of a release that has no such test
+            continue
+        for place, parameters in enumerate(parametrized(function)):
+            run = functools.partial(_run, function, place, parameters)
+            yield Case(short, parameters, run, [], _bytes(suite, parameters))
+
+
+def _put_in_lists(suite: Any) -> None:
+    """Registers our backend, and makes it the only one of every list of the file."""
+    from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
+
+    from tilewright.integrations.vllm.backend import Backend
+
+    backend = AttentionBackendEnum.CUSTOM
+    register_backend(backend, f"{Backend.__module__}.{Backend.__qualname__}")
+    lists = [name for name in vars(suite) if name.endswith("BACKENDS_TO_TEST")]
+    if not lists:
+        raise SystemExit(f"{suite.__file__} has no list ...BACKENDS_TO_TEST: it is of an unknown release")
+    for name in lists:
+        setattr(suite, name, [backend])
+    suite._test_backend_correctness = _of_ours(suite._test_backend_correctness, backend)
+
+
+def _of_ours(check: Callable[..., Any], backend: Any) -> Callable[..., Any]:
+    """Tests call for other backends by name, too, after those of the list."""
+
+    def run(batch_spec: Any, model: str, backends: list[Any], *rest: Any, **options: Any) -> None:
+        if backend in backends:
+            check(batch_spec, model, [backend], *rest, **options)
+
+    return run
+
+
+def _run(function: Callable[..., Any], place: int, parameters: dict[str, Any]) -> None:
+    """Within a configuration, as the suite's fixture makes one."""
+    from vllm.config import DeviceConfig, VllmConfig, set_current_vllm_config
+    from vllm.platforms import current_platform
+
+    torch.manual_seed(place)
+    device = DeviceConfig(device=current_platform.device_type or "cpu")
+    with set_current_vllm_config(VllmConfig(device_config=device)):
+        function(None, **parameters)
+
+
+def _bytes(suite: Any, parameters: dict[str, Any]) -> int:
+    """The cache that the file makes, 8192 pages of 16 keys, three times, and its own keys."""
+    spec = suite.BATCH_SPECS[parameters["batch_spec_name"]]
+    keys = 8192 * 16 * 3 + 8 * int(sum(spec.seq_lens))
+    return keys * 2 * 8 * 128 * 2
