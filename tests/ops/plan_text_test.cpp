@@ -27,6 +27,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -267,6 +268,16 @@ TEST_F(PlanText, LatentAttention) {
   golden.add("B200", [] {
     return plan_latent_attention(b200(), mla_decode_problem(128, 1, 128, 9000, 128));
   });
+  for (const auto& [title, value_dim, has_qv] :
+       {std::tuple{"B200, values of 256 that make scores", 256, true},
+        std::tuple{"B200, values of 256", 256, false},
+        std::tuple{"B200, values of 512", 512, false}}) {
+    golden.add(title, [=] {
+      return plan_latent_attention(
+          b200(),
+          {.batch = 4, .heads = 8, .value_dim = value_dim, .has_qv = has_qv, .max_len = 1000});
+    });
+  }
   golden.check();
 }
 

@@ -223,6 +223,26 @@ void add_work(const device::DeviceInfo& device, const LatentKernel& kernel,
   add_launches(planned);
 }
 
+// Whether a kernel on tensor cores takes a problem; of few keys the scalar one may be chosen still.
+bool has_tensor_cores(const device::DeviceInfo& device, const Problem& p) {
+  return std::ranges::any_of(kKernels, [&](const LatentKernel& kernel) {
+    return !is_naive(kernel) && obstacle(kernel, device, p).empty();
+  });
+}
+
+// What a plan says of the scalar kernel where there is no other, which is on Blackwell: it is no
+// path to be taken without knowing.
+std::string slow_note(const device::DeviceInfo& device, const Problem& p) {
+  const char* const way =
+      p.value_dim == kKvDims ? "pass qv of zeros"
+      : p.has_qv             ? "pad v and qv with zeros, state the scale, and cut the result"
+                 : "pad v with zeros, pass qv of zeros, state the scale, and cut the result";
+  return fmt::format(
+      "scalar products, no tensor cores: about {:.3g} us with full caches. Values of {} that make "
+      "scores have them, with the same result: {}",
+      cost_us(kKernels[0], device, p), kKvDims, way);
+}
+
 std::vector<PlanNote> latent_notes(const LatentAttentionPlan& plan) {
   const Problem& p = plan.problem;
   const std::string room = p.page_size == 0 ? fmt::format("{} keys", p.max_len)
@@ -273,6 +293,8 @@ LatentPlanned make_latent_plan(const device::DeviceInfo& device, const Problem& 
       add_work(device, kernel, planned);
   }
   plan.notes = latent_notes(plan);
+  if (!plan.launches.empty() && !has_tensor_cores(device, p))
+    plan.notes.push_back({"slow", slow_note(device, p)});
   return planned;
 }
 
