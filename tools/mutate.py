@@ -49,6 +49,9 @@ def parse_arguments():
     parser.add_argument("--kind", default="*", metavar="WORDS", help="only sites of this row of the table")
     parser.add_argument("--descriptors", action="store_true",
                         help="bit fields of matrix and instruction descriptors instead; random ones with --sample")
+    parser.add_argument("--places", action="store_true",
+                        help="instead, where copies read and how far: the next page or row, a bound one off; "
+                             "wrong results are enough, no check has to name such a mutant")
     parser.add_argument("--sample", type=int, metavar="N", help="N mutants, of every kernel as many")
     parser.add_argument("--per-kind", type=int, metavar="N", help="at most N mutants of each row of the table")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="of the sample (1)")
@@ -93,9 +96,11 @@ class Plan:
         """[(mutant, its empty result)]"""
         module = Module(self.runner.ptx(f"{case.entry}.{case.target}"), case.entry)
         self.modules[case.name] = module
-        kinds = sites.DESCRIPTOR_KINDS if self.args.descriptors else sites.KINDS
+        kinds = sites.KINDS
+        if self.args.descriptors or self.args.places:
+            kinds = sites.DESCRIPTOR_KINDS if self.args.descriptors else sites.PLACE_KINDS
         if self.args.show:
-            kinds = (*sites.KINDS, *sites.DESCRIPTOR_KINDS)
+            kinds = (*sites.KINDS, *sites.DESCRIPTOR_KINDS, *sites.PLACE_KINDS)
         mutants = sites.mutants_of(module, self.runner.executed_lines(case, module), kinds)
         digest = hashlib.sha256(module.text().encode()).hexdigest()[:16]
         self.population.update(mutant.kind for mutant in mutants)
@@ -213,7 +218,7 @@ def run_all(args, runner):
     log = Log(args.json, hashlib.sha256(library.read_bytes()).hexdigest()[:16], dict(plan.population))
     random.Random(args.seed).shuffle(work)  # a run that is stopped says something of all kernels
     older = named_in(args.named_in)
-    judging = judge.Judge(runner, known.read(), args.quick)
+    judging = judge.Judge(runner, known.read(), args.quick, args.places)
     progress = Progress(len(work))
 
     def one(case, mutant, result):
@@ -272,7 +277,7 @@ def stale_entries(results):
 def print_results(args, results, population=None):
     results = [result.listed(known.read()) for result in results]
     print((table.markdown if args.markdown else table.text)(results, population))
-    survivors = [r for r in results if r.is_survivor]
+    survivors = [r for r in results if r.is_survivor and not (args.places and r.verdict == "values")]
     unlisted = [r for r in survivors if not r.because]
     for result in survivors if args.survivors else unlisted:
         print(f"{result.verdict}: {result.name}  {result.what}\n    at {result.source}\n       {result.place}")

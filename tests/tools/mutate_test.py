@@ -280,7 +280,7 @@ class Tables(unittest.TestCase):
         self.assertNotIn("K5", text)
 
     def test_survivors_that_are_not_listed_fail(self):
-        args = types.SimpleNamespace(markdown=False, survivors=False, sample=9, kernel=[], kind="*")
+        args = types.SimpleNamespace(markdown=False, survivors=False, sample=9, kernel=[], kind="*", places=False)
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
             self.assertEqual(mutate.print_results(args, self.RESULTS[:2]), 0)

@@ -50,6 +50,14 @@ def tests(name, title, entry, *names):
     return Case(name, title, "b200", entry, shapes)
 
 
+def operator_tests(title_and_names, suite):
+    """The same of an operator's tests."""
+    for name, title, entry, *found in title_and_names:
+        shapes = tuple(Shape(("ops_tests", f"--gtest_filter=SimTest/{suite}.{test}/b200", "--gtest_brief=1"), 2)
+                       for test in found)
+        yield Case(name, title, "b200", entry, shapes)
+
+
 MOE_SHAPES = {
     "few": (("--shape 4/2/512/512 --tokens 20", 2), ("--shape 2/2/1024/1024 --tokens 150", 2),
                   ("--shape 8/1/256/128 --tokens 3", 4)),
@@ -127,6 +135,14 @@ CASES = (
     attention("stage_h", "stage H", "b200", "attention_sm100_stage_h_e4m3_d128",
               "--dtype e4m3 --kernel sm100_h --causal",
               ("1,1,1,300,500,128", 1), ("1,1,1,250,3300,128", 1), ("2,2,1,400,50,128", 2)),
+    *operator_tests((("pages_e", "stage E, pages", "attention_sm100_pages_bf16_d64", "OneLaunchOfHeads",
+                      "OneLongLaunchOfHeads"),
+                     ("pages_f", "stage F, pages", "attention_sm100_pages_bf16_d256", "OneLaunchOfWideHeads",
+                      "OneLongLaunchOfWideHeads")), "AttentionPagedTest"),
+    *operator_tests((("pages_h", "stage H, pages", "attention_sm100_pages_e4m3_d128", "OneLaunchOfE4m3Queries",
+                      "OneLongLaunchOfE4m3Queries"),
+                     ("pages_widened", "stage E, pages widened", "attention_sm100_pages_bf16_e4m3_d64",
+                      "OneLaunchOfWidenedCodes", "OneLongLaunchOfWidenedCodes")), "AttentionPagedE4m3Test"),
     command("decode_tensor", "decode on Blackwell", "decode_tensor_16bit_r16",
             "decode --kernel t16 --heads 4 --kv-heads 1",
             ("--batch 1 --keys 1900 --splits 1", 2), ("--batch 1 --keys 5000 --splits 1", 1),

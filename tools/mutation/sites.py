@@ -224,6 +224,57 @@ def of_tcgen05_mma(insn):
 DESCRIPTOR_KINDS = ((DESCRIPTORS, r"wgmma\.mma_async", of_wgmma), (DESCRIPTORS, r"tcgen05\.mma", of_tcgen05_mma))
 
 
+PLACES = "places"
+# Files of what looks pages up: bounds are changed there alone.
+PAGED_FILES = ("forward/pages.h", "forward/paged_tiles.h", "attention_sm100/paged_keys.h", "pages/loader.h",
+               "pages/tile_search.h", "pages/widener.h", "pages/work.h")
+
+
+def of_coordinates(insn):
+    """A tensor copy from the next page, row or column: a matrix of [page, head, row, column], or rows gathered."""
+    position = next((i for i, operand in enumerate(insn.operands) if "{" in operand), None)
+    if position is None:
+        return
+    before, inside, behind = re.split(r"[{}]", insn.operands[position])
+    names = split_operands(inside)
+    is_gathered = "gather4" in insn.op
+    places = {"next page": -1, "next row": 1} if len(names) == 4 and not is_gathered else {"next row": -1}
+    for what, at in places.items():
+        if not NAME.match(names[at]):
+            continue
+        changed = [*names]
+        changed[at] = "mutated"
+        operands = [*insn.operands]
+        operands[position] = f"{before}{{{', '.join(changed)}}}{behind}"
+        added = f"add.s32 mutated, {names[at]}, 1;"
+        yield what, f"{{ .reg .b32 mutated; {added} {insn.text(operands=operands)} }}"
+
+
+def of_table(insn):
+    """A word of a table: of the next page."""
+    register, address = insn.operands[0], insn.operands[1]
+    load = insn.text(operands=[register, address])
+    yield "next page", f"{{ {load} {insn.guard}add.s32 {register}, {register}, 1; }}"
+
+
+def of_bound(insn):
+    """One more, or one less."""
+    for word, other in ((".lt.", ".le."), (".le.", ".lt."), (".gt.", ".ge."), (".ge.", ".gt.")):
+        if word in insn.op:
+            yield "one off", insn.text(op=insn.op.replace(word, other))
+
+
+# Where copies read, and how far: what values show, and no check has to.
+PLACE_KINDS = (("coordinates of copies", r"cp\.async\.bulk\.tensor.*global", of_coordinates),
+               ("words of tables", r"ld\.global\.(nc\.)?[bsu]32", of_table),
+               ("bounds", r"setp\.(lt|le|gt|ge)\.[su]32", of_bound))
+
+
+def is_paged(module, place):
+    """Whether an instruction is of code that looks pages up, itself or inlined."""
+    return any(module.files.get(file, "").endswith(PAGED_FILES) for file, _ in place[:2])
+
+
 def mutants_of(module, executed, kinds=KINDS):
     """All changes of the instructions at these lines (from 1), one of each place in the source."""
     seen, mutants = set(), []
@@ -237,6 +288,8 @@ def mutants_of(module, executed, kinds=KINDS):
         kind, changes = next(((k, c) for k, p, c in kinds if p.match(op)), (None, None))
         place = module.places.get(index, ())
         if kind is None or (op, place) in seen:
+            continue
+        if kind in ("bounds", "words of tables") and not is_paged(module, place):
             continue
         seen.add((op, place))
         insn = Insn(module, index, guard, op, operands)

@@ -153,11 +153,10 @@ class PagedRun {
     std::iota(pages.begin(), pages.end(), 0);
     std::ranges::shuffle(pages, std::mt19937(7));
     table_.assign(size(p.batch * p.table_stride), -5);
-    for (std::int64_t b = 0; b < p.batch; ++b) {
-      const std::int64_t used = (used_kv_[size(b)] + p.page_size - 1) / p.page_size;
-      for (std::int64_t i = 0; i < used; ++i)
+    // Behind the last key's page stand pages that a sequence had before: of NaNs, here.
+    for (std::int64_t b = 0; b < p.batch; ++b)
+      for (std::int64_t i = 0; i < p.max_pages; ++i)
         table_[size(b * p.table_stride + i)] = pages[size(b * p.max_pages + i)];
-    }
     if (case_.has_missing_page) table_[1] = static_cast<std::int32_t>(p.num_pages + 1);
   }
 

@@ -48,6 +48,30 @@ TEST_P(AttentionPagedE4m3Test, PagesOfAnySize) {
     }
   });
 }
+// One launch each, by which tools/mutate.py judges mutants: of e4m3 queries, and of queries of 16
+// bits over codes that are widened.
+TEST_P(AttentionPagedE4m3Test, OneLaunchOfE4m3Queries) {
+  PagedCase c = mixed_of(kE4m3Queries, 16, 128);
+  c.problem.kv_len = 700, c.q_rooms = {70, 1}, c.kv_lengths = {700, 131};
+  c.has_missing_page = true;
+  check(c);
+}
+TEST_P(AttentionPagedE4m3Test, OneLongLaunchOfE4m3Queries) {
+  PagedCase c = mixed_of(kE4m3Queries, 1, 128);
+  c.problem.kv_len = 3300, c.q_rooms = {70, 1}, c.kv_lengths = {3300, 131};
+  check(c);
+}
+TEST_P(AttentionPagedE4m3Test, OneLaunchOfWidenedCodes) {
+  PagedCase c = mixed_of(kWideQueries, 16, 64);
+  c.problem.kv_len = 1100, c.q_rooms = {70, 1}, c.kv_lengths = {1100, 131};
+  c.has_missing_page = true;
+  check(c);
+}
+TEST_P(AttentionPagedE4m3Test, OneLongLaunchOfWidenedCodes) {
+  PagedCase c = mixed_of(kWideQueries, 1, 64);
+  c.problem.kv_len = 5000, c.q_rooms = {70, 1}, c.kv_lengths = {5000, 131};
+  check(c);
+}
 // Both levels of sums, results of both types; gathered and copied in parts.
 TEST_P(AttentionPagedE4m3Test, EveryFormOfE4m3Queries) {
   for (const Fp8Accumulation sums : {Fp8Accumulation::kOneLevel, Fp8Accumulation::kTwoLevel}) {

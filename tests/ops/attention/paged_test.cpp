@@ -52,6 +52,28 @@ TEST_P(AttentionPagedTest, SeveralTilesBesideSingleOnes) {
     }
   });
 }
+// One launch each, by which tools/mutate.py judges mutants: of the pair of CTAs and of the kernel
+// for heads up to 128, over parts of pages, gathered rows, and rings that go around many times.
+PagedCase launch(std::int64_t page_size, std::int64_t head_dim, std::int64_t keys) {
+  PagedCase c = mixed(page_size, head_dim);
+  c.problem.kv_len = keys;
+  c.q_rooms = {70, 1}, c.kv_lengths = {static_cast<std::int32_t>(keys), 131};
+  c.has_missing_page = true;
+  return c;
+}
+TEST_P(AttentionPagedTest, OneLaunchOfWideHeads) {
+  check(launch(16, 256, 600));
+}
+TEST_P(AttentionPagedTest, OneLongLaunchOfWideHeads) {
+  check(launch(1, 256, 2100));
+}
+TEST_P(AttentionPagedTest, OneLaunchOfHeads) {
+  check(launch(16, 64, 1100));
+}
+TEST_P(AttentionPagedTest, OneLongLaunchOfHeads) {
+  check(launch(1, 64, 5000));
+}
+
 TEST_P(AttentionPagedTest, EveryFormOfTheKernel) {
   for (const DType dtype : {DType::kBF16, DType::kF16}) {
     // Gathered, copied by warps and by one thread.
