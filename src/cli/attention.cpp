@@ -6,6 +6,7 @@
 #include "cli/tool/command.h"
 #include "cli/tool/fp8_options.h"
 #include "cli/tool/plan_options.h"
+#include "cli/tool/time_sample.h"
 #include "formats/minifloat.h"
 #include "report/operator_report.h"
 #include "verify/attention/check.h"
@@ -153,6 +154,8 @@ void run_attention(const AttentionArgs& args, Context& context) {
   if (problem.dtype == DType::kF8_E4M3)
     bench.round_operands(prepare_problem(data.problem, problem.fp8, args.fp8.is_rotated));
   bench.prepare(plan);
+  const bool has_files = !args.out.empty() || !args.lse_out.empty();
+  sample_if_large(device, report["plan"], args.check ? "--check" : has_files ? "--out" : "");
   bench.enqueue(attention);
   bench.synchronize();
   const std::vector<std::uint16_t> out = bench.read_out(data.problem);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "cli/tool/command.h"
 #include "cli/tool/plan_options.h"
+#include "cli/tool/time_sample.h"
 #include "report/operator_report.h"
 #include "verify/decode_device.h"
 #include "verify/device_facts.h"
@@ -72,6 +73,7 @@ void run_decode(const DecodeArgs& args, Context& context) {
   report["plan"] = plan_json(decode.plan(), args.plan, context);
   DecodeOperands operands(device, data, args.runs > 0 ? decode_cold_sets(device, data) : 1);
   operands.prepare(decode.plan());
+  sample_if_large(device, report["plan"], args.check ? "--check" : "");
   operands.run(decode, 0);
   operands.synchronize();
   if (const json counts = take_counts(device); !counts.is_null()) report["counted"] = counts;

@@ -4,6 +4,7 @@
 #include "base/progress.h"
 #include "cli/generate/ranks.h"
 #include "cli/tool/model_options.h"
+#include "cli/tool/time_sample.h"
 #include "model/text/generate.h"
 
 #include <algorithm>
@@ -131,6 +132,7 @@ void print_scores(const json& report, const Style& style) {
 }
 
 void run_eval(const EvalArgs& args, Context& context) {
+  refuse_time_sample("eval needs the results of all CTAs");
   const auto start = std::chrono::steady_clock::now();
   require(!args.has_kl || (args.ranks.gpus <= 1 && args.ranks.parallel.empty()),
           ErrorKind::kInvalidArgument,

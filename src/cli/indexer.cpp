@@ -1,6 +1,7 @@
 // tilewright indexer: DeepSeek-V4's lightning indexer on drawn operands.
 #include "cli/tool/command.h"
 #include "cli/tool/plan_options.h"
+#include "cli/tool/time_sample.h"
 #include "report/operator_report.h"
 #include "verify/device_facts.h"
 #include "verify/indexer_device.h"
@@ -58,6 +59,7 @@ void run_indexer(const IndexerArgs& args, Context& context) {
   json report = {{"device", device.description()}, {"plan", plan_indexer(indexer, data)}};
   if (!args.plan.only) {
     const IndexOperands operands(device, data, indexer);
+    sample_if_large(device, report["plan"], args.check ? "--check" : "");
     indexer.run(operands.arguments(0));
     operands.stream().synchronize();
     if (const json counts = take_counts(device); !counts.is_null()) report["counted"] = counts;

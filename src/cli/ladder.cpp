@@ -10,6 +10,7 @@
 #include "bench/ladder_images.h"
 #include "cli/bench/sweep_command.h"
 #include "cli/tool/command.h"
+#include "cli/tool/time_sample.h"
 #include "verify/device_facts.h"
 
 #include <algorithm>
@@ -171,6 +172,7 @@ void require_rung(const std::string& name) {
 
 json make_log(LadderArgs& args, const Context& context) {
   if (!args.from.empty()) return read_json(args.from);
+  refuse_time_sample("ladder checks the results of all CTAs");
   request_counts();
   const Device device = Device::open(context.device);
   LadderPlan plan;

@@ -5,6 +5,7 @@
 #include "base/safetensors_model.h"
 #include "cli/tool/command.h"
 #include "cli/tool/plan_options.h"
+#include "cli/tool/time_sample.h"
 #include "cli/tool/words.h"
 #include "formats/minifloat.h"
 #include "report/operator_report.h"
@@ -174,6 +175,7 @@ void run_linear(const LinearArgs& args, Context& context) {
   const Linear linear(weight, problem);
   report["plan"] = plan_json(linear.plan(), args.plan, context);
   LinearBench bench(device, data.k, x, linear.plan());
+  sample_if_large(device, report["plan"], args.check ? "--check" : args.out.empty() ? "" : "--out");
   bench.enqueue(linear);
   bench.synchronize();
   const std::vector<double> out = bench.read_out();
@@ -210,6 +212,7 @@ void run_swiglu(const LinearArgs& args, Context& context) {
     const GateAndUp weights(format, args.n, args.k);
     const BlockScaledLinear linear(BlockScaledWeight::prepare(device, weights.source()), problem);
     SwigluRun run(device, weights, x, linear.plan());
+    sample_if_large(device, report["plan"], args.check ? "--check" : "");
     run.run(linear);
     device.synchronize();
     if (const json counts = take_counts(device); !counts.is_null()) report["counted"] = counts;

@@ -4,6 +4,7 @@
 
 #include "cli/tool/command.h"
 #include "cli/tool/plan_options.h"
+#include "cli/tool/time_sample.h"
 #include "report/operator_report.h"
 #include "verify/attention/data.h"
 #include "verify/device_facts.h"
@@ -125,6 +126,7 @@ void run_moe(const MoeArgs& args, Context& context) {
   const MoeWeights weights = MoeWeights::prepare(device, layer.source(), info.activations);
   const Moe moe(weights, problem);
   const MoeCallBuffers buffers(device, layer, inputs, moe.plan());
+  sample_if_large(device, report["plan"], args.check ? "--check" : "");
   moe.run(buffers.arguments());
   moe.check(buffers.arguments());
   if (const json counts = take_counts(device); !counts.is_null()) report["counted"] = counts;

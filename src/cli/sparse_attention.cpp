@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "cli/tool/command.h"
 #include "cli/tool/plan_options.h"
+#include "cli/tool/time_sample.h"
 #include "cli/tool/words.h"
 #include "report/operator_report.h"
 #include "verify/device_facts.h"
@@ -87,6 +88,7 @@ void run_sparse(const SparseArgs& args, Context& context) {
   report["plan"] = plan_json(attention.plan(), args.plan, context);
   SparseOperands operands(device, data);
   operands.prepare(attention.plan());
+  sample_if_large(device, report["plan"], args.check ? "--check" : "");
   attention.run(operands.arguments(0));
   operands.stream().synchronize();
   if (const json counts = take_counts(device); !counts.is_null()) report["counted"] = counts;

@@ -197,7 +197,7 @@ std::vector<std::byte> make_fatbin(std::string_view ptx, std::string_view cubin,
 /// 12 MB of text, it is given the one that is wanted. Where it predicts times it goes by machine
 /// code, too.
 Module load_image(const Device& device, const KernelImage& image) {
-  const bool is_timed = !env_text("TILEWRIGHT_SIM_TIME").empty();
+  const bool is_timed = env_text("TILEWRIGHT_SIM_TIME") == "1";
   if (device.is_simulated() && (!is_timed || image.cubin.packed.empty())) {
     return Module::from_ptx(device, image.source, only_entry(image.ptx.unpack(), image.name));
   }

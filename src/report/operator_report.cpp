@@ -8,6 +8,21 @@ namespace tilewright::cli {
 
 using nlohmann::json;
 
+namespace {
+
+/// Of a launch that was not run whole.
+std::string sample_line(const json& predicted) {
+  const double left_out = predicted.value("ctas_left_out", 0.0);
+  if (left_out == 0) return {};
+  const double all = predicted["ctas"].get<double>();
+  return fmt::format(
+      "sample     {:.0f} of {:.0f} CTAs ran: there are no results, and counts are theirs; "
+      "--time-sample all runs all\n",
+      all - left_out, all);
+}
+
+}  // namespace
+
 json time_summary(const std::vector<double>& samples_us) {
   const TimeSummary time = summarize(samples_us);
   return {{"median_us", time.median_us},
@@ -65,10 +80,10 @@ std::string predicted_line(const json& counted) {
   const auto [unit, busy] = largest(predicted["busy_us"]);
   const auto [cause, wait] = largest(predicted["wait_us"]);
   return fmt::format(
-      "predicted  {:.4g} us on the device, by a model: busiest is {}, {:.0f} %; warps wait most "
-      "for "
-      "{}, {:.0f} %\n",
-      us, unit, 100 * busy / us, cause, 100 * wait / us);
+             "predicted  {:.4g} us on the device, by a model: busiest is {}, {:.0f} %; warps wait "
+             "most for {}, {:.0f} %\n",
+             us, unit, 100 * busy / us, cause, 100 * wait / us) +
+         sample_line(predicted);
 }
 
 void print_operator_report(const json& report, const Style& style) {

@@ -121,6 +121,11 @@ MoreOfSample more_of(const Grid& grid, std::uint32_t sample) {
           kLittleWork * sample};
 }
 
+bool multiplies(const KernelCode& code) {
+  return std::ranges::any_of(code.insns,
+                             [](const Insn& insn) { return (insn.flags & kTensor) != 0; });
+}
+
 /// The kernel of a launch that it can run.
 const KernelCode& find_code(const Launch& launch, const DeviceModel& model) {
   const auto* module = dynamic_cast<const Loaded*>(launch.module.get());
@@ -236,6 +241,7 @@ void Machine::State::sample(Grid& grid) const {
   if (!options.has_time || options.time_sample == 0 || options.time_sample >= all || is_whole) {
     return;
   }
+  if (options.samples_products_alone && !multiplies(*grid.code)) return;
   // CTAs that are there at once draw their work or share it evenly: fewer show how it goes.
   const bool is_resident = all <= model.num_sms / grid.launch->cluster.count();
   const std::uint64_t most =
@@ -249,6 +255,10 @@ Prediction Machine::State::predict(const Grid& grid, TimeObserver& seen) const {
   trace.num_clusters = grid.num_clusters;
   const TimeParameters parameters = with_ideal_units(time_parameters(model), options.ideal_units);
   Prediction prediction = predict_launch(*grid.code, *grid.launch, model, parameters, trace);
+  if (!grid.sample.empty()) {
+    prediction.num_left_out =
+        prediction.num_ctas - grid.sample.size() * grid.launch->cluster.count();
+  }
   if (options.timeline_path.ends_with(".svg")) {
     write_file(options.timeline_path, timeline_svg(grid.code->info.name, prediction));
   } else if (!options.timeline_path.empty()) {
@@ -365,6 +375,8 @@ void Machine::set_options(const Options& options) {
   own.async_timing = options.async_timing;
   own.is_exact_mma = options.is_exact_mma;
   own.max_findings = options.max_findings;
+  own.time_sample = options.time_sample;
+  own.samples_products_alone = options.samples_products_alone;
   state_->findings.set_limit(own.max_findings);
   if (begins_init) state_->follow_bytes();
   state_->keep_report();
@@ -428,7 +440,11 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
     if (!line.empty()) state_->report(line);
   }
   std::optional<Prediction> prediction;
-  if (tracer && !fault) prediction = state_->predict(grid, *tracer);
+  if (tracer && !fault) {
+    const double end = processor_seconds();
+    prediction = state_->predict(grid, *tracer);
+    if (state_->times) state_->times->add_prediction(processor_seconds() - end);
+  }
   if (prediction && !usage) state_->predictions.add(code.info.name, *prediction);
   if (usage) {
     KernelUsage used = usage->result(model(), launch);

@@ -411,6 +411,16 @@ def test_a_process_that_shows_some_devices():
     assert "expected one of h200, b200, b300, or several" in wrong.stderr
 
 
+def test_the_variable_predicts_times():
+    code = "\n".join(["import numpy, tilewright", f"PTX = {SAXPY!r}", "x = numpy.ones(256, 'f4')",
+                      "report = tilewright.simulate(PTX, 2, 128, [1.0, x, x, 256])",
+                      "print(report.raw.get('predicted', {}).get('us', 0) > 0, x[0])"])
+    assert run_python(code, TILEWRIGHT_SIM_TIME="1").stdout == "True 2.0\n"
+    assert run_python(code, TILEWRIGHT_SIM_TIME="0").stdout == "False 2.0\n"
+    wrong = run_python(code, TILEWRIGHT_SIM_TIME="2")
+    assert "TILEWRIGHT_SIM_TIME" in wrong.stderr and "expected 0 or 1" in wrong.stderr
+
+
 def test_a_simulator_that_is_not_there():
     code = "import tilewright.sim as s; s.Simulator()"
     missing = run_python(code, TILEWRIGHT_SIM_LIBRARY="/nowhere/libcuda.so.1")

@@ -8,6 +8,7 @@
 #include "cli/generate/trace.h"
 #include "cli/tool/model_options.h"
 #include "cli/tool/terminal_text.h"
+#include "cli/tool/time_sample.h"
 
 #include <algorithm>
 #include <memory>
@@ -235,6 +236,7 @@ std::unique_ptr<model::Runner> make_prompt_runner(const GenerateArgs& args, Cont
 }
 
 void run_prompts(const GenerateArgs& args, Context& context) {
+  refuse_time_sample("generate needs the results of all CTAs");
   if (!begin_ranks(args.ranks, context)) return;
   require(args.options.max_seconds == 0 || !are_processes(args.ranks), ErrorKind::kInvalidArgument,
           "--max-seconds {:g}: ranks that are processes would each stop by a clock of their own; "

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "cli/quantize/job.h"
 #include "cli/tool/command.h"
+#include "cli/tool/time_sample.h"
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -100,6 +101,7 @@ void print_report(const nlohmann::json& report, const Style& style) {
 }
 
 void run_quantize(const QuantizeToolArgs& args, Context& context) {
+  refuse_time_sample("quantize writes the results of all CTAs");
   const std::optional<Device> device =
       args.is_dequantizing ? std::nullopt : choose_device(context.device, args.on_host);
   nlohmann::json report = run_quantize_job(job_of(args), device);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "cli/tool/command.h"
 #include "cli/tool/report_file.h"
+#include "cli/tool/time_sample.h"
 #include "cli/tool/usage.h"
 #include "sim/time/time_parameters.h"
 
@@ -63,6 +64,7 @@ void add_time_options(CLI::App& app) {
         require_report_file(file);
         set("TILEWRIGHT_SIM_TIME_LINE", file);
       });
+  add_time_sample_option(app);
 }
 
 void add_global_options(CLI::App& app, Context& context) {

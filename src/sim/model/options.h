@@ -57,6 +57,9 @@ struct Options {
   /// Only so many clusters of a launch run, where they do not depend on each other: its time is
   /// wanted, its results are not. 0: all
   std::uint32_t time_sample = 0;
+  /// Of these only launches that multiply on tensor cores: what prepares and routes runs whole, so
+  /// that those find what they would
+  bool samples_products_alone = false;
   std::string ideal_units;    ///< are infinitely fast in predictions: "tensor,mufu"
   std::string timeline_path;  ///< the timeline of the last launch is written there; "" = nowhere
   bool has_progress = false;  ///< now and then, how often a kernel was launched

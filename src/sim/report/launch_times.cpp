@@ -26,6 +26,11 @@ void LaunchTimes::add_launch(const std::string& kernel, double seconds) {
   time.seconds += seconds;
 }
 
+void LaunchTimes::add_prediction(double seconds) {
+  ++predictions_.count;
+  predictions_.seconds += seconds;
+}
+
 std::string LaunchTimes::line(std::string_view what, const Time& time) {
   return fmt::format("sim: time {:10.6f} s  {:6}  {}\n", time.seconds, time.count, what);
 }
@@ -37,6 +42,7 @@ std::string LaunchTimes::text() const {
   std::string out;
   for (const auto& [kernel, time] : sorted) out += line(kernel, time);
   if (loads_.count != 0) out += line("(modules translated)", loads_);
+  if (predictions_.count != 0) out += line("(times predicted)", predictions_);
   return out;
 }
 

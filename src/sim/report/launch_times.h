@@ -17,7 +17,10 @@ class LaunchTimes {
  public:
   void add_load(double seconds);
   void add_launch(const std::string& kernel, double seconds);
-  /// A line for each kernel, those that took longest first, and one for the translation of modules.
+  /// What the prediction of a launch's time took, beside the launch
+  void add_prediction(double seconds);
+  /// A line for each kernel, those that took longest first, and one for the translation of modules
+  /// and for predictions.
   std::string text() const;
 
  private:
@@ -28,7 +31,7 @@ class LaunchTimes {
   static std::string line(std::string_view what, const Time& time);
 
   std::map<std::string, Time> kernels_;
-  Time loads_;
+  Time loads_, predictions_;
 };
 
 }  // namespace tilewright::sim

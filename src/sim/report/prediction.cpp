@@ -35,6 +35,7 @@ void Prediction::add(const Prediction& other) {
   num_launches += other.num_launches;
   num_traced += other.num_traced;
   num_ctas += other.num_ctas;
+  num_left_out += other.num_left_out;
   timeline = other.timeline;
   if (problem.empty()) problem = other.problem;
   if (note.empty()) note = other.note;

@@ -68,6 +68,7 @@ struct Prediction {
   std::map<std::uint32_t, std::array<double, kNumWaitCauses>> lines;  ///< likewise, by line of PTX
   std::uint64_t num_launches = 0;
   std::uint64_t num_traced = 0, num_ctas = 0;  ///< CTAs that were looked at, and all
+  std::uint64_t num_left_out = 0;              ///< CTAs that did not run: a sample did
   std::vector<TimelineSpan> timeline;          ///< of the last launch
   std::string problem;                         ///< why there is none; "" if there is
   bool has_machine_code = false;  ///< costs and order of instructions are those of a cubin

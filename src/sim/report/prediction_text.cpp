@@ -59,6 +59,7 @@ json prediction_json(const Prediction& prediction) {
           {"launches", prediction.num_launches},
           {"ctas", prediction.num_ctas},
           {"ctas_traced", prediction.num_traced},
+          {"ctas_left_out", prediction.num_left_out},
           {"costs_from", costs_from(prediction)},
           {"busy_us", busy},
           {"wait_us", waits}};
@@ -77,14 +78,19 @@ std::string prediction_text(const Prediction& prediction) {
     return fmt::format("  predicted     no time: {}\n", prediction.problem);
   }
   const double whole = prediction.seconds;
+  const std::string left_out =
+      prediction.num_left_out == 0
+          ? ""
+          : fmt::format("                {} CTAs did not run: there are no results\n",
+                        prediction.num_left_out);
   return fmt::format(
       "  predicted     {:.2f} us at {:.0f} MHz, {:.2f} of them the launch; "
       "{} of {} CTAs were looked at, costs are of {}\n"
       "                units busy: {}\n"
-      "                warps wait for: {}\n",
+      "                warps wait for: {}\n{}",
       us(whole), prediction.clock_hz * 1e-6, us(prediction.launch_seconds), prediction.num_traced,
       prediction.num_ctas, costs_from(prediction), parts_text<TimedUnit>(prediction.busy, whole),
-      parts_text<WaitCause>(prediction.waits, whole));
+      parts_text<WaitCause>(prediction.waits, whole), left_out);
 }
 
 void PredictionList::add(const std::string& kernel, const Prediction& prediction) {

@@ -49,6 +49,10 @@ TEST(Options, FromTheEnvironment) {
   const ScopedEnv base("TILEWRIGHT_SIM_TMEM_BASE", "96");
   const ScopedEnv sms("TILEWRIGHT_SIM_SMS", "4");
   const ScopedEnv times("TILEWRIGHT_SIM_TIMES", "1");
+  const ScopedEnv time("TILEWRIGHT_SIM_TIME", "1");
+  const ScopedEnv sample("TILEWRIGHT_SIM_TIME_SAMPLE", "7");
+  const ScopedEnv ideal("TILEWRIGHT_SIM_TIME_IDEAL", "mufu,l2");
+  const ScopedEnv line("TILEWRIGHT_SIM_TIME_LINE", "line.svg");
   const ScopedEnv progress("TILEWRIGHT_SIM_PROGRESS", "1");
   const ScopedEnv replace("TILEWRIGHT_SIM_REPLACE", "first=/tmp/a=b.ptx, second=c.ptx");
   const Options options = Options::from_environment();
@@ -63,6 +67,10 @@ TEST(Options, FromTheEnvironment) {
   EXPECT_EQ(options.tensor_memory_base, 96u);
   EXPECT_EQ(options.num_sms, 4u);
   EXPECT_TRUE(options.has_times);
+  EXPECT_TRUE(options.has_time);
+  EXPECT_EQ(options.time_sample, 7u);
+  EXPECT_EQ(options.ideal_units, "mufu,l2");
+  EXPECT_EQ(options.timeline_path, "line.svg");
   EXPECT_TRUE(options.has_progress);
   EXPECT_EQ(options.replacements,
             (std::vector<Replacement>{{"first", "/tmp/a=b.ptx"}, {"second", "c.ptx"}}));
@@ -75,6 +83,8 @@ TEST(Options, WrongValuesNameTheirVariable) {
                                     {"TILEWRIGHT_SIM_ASYNC", "soon"},
                                     {"TILEWRIGHT_SIM_SMS", "1025"},
                                     {"TILEWRIGHT_SIM_TIMES", "2"},
+                                    {"TILEWRIGHT_SIM_TIME", "yes"},
+                                    {"TILEWRIGHT_SIM_TIME_SAMPLE", "all"},
                                     {"TILEWRIGHT_SIM_PROGRESS", "no"},
                                     {"TILEWRIGHT_SIM_REPLACE", "file.ptx"},
                                     {"TILEWRIGHT_SIM_REPLACE", "entry="},

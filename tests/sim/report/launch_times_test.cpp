@@ -12,10 +12,12 @@ TEST(LaunchTimes, ALineForEachKernelTheLongestFirst) {
   times.add_launch("short", 0.5);
   times.add_launch("long", 1.5);
   times.add_launch("long", 1.0);
+  times.add_prediction(0.125);
   EXPECT_EQ(times.text(),
             "sim: time   2.500000 s       2  long\n"
             "sim: time   0.500000 s       1  short\n"
-            "sim: time   0.250000 s       1  (modules translated)\n");
+            "sim: time   0.250000 s       1  (modules translated)\n"
+            "sim: time   0.125000 s       1  (times predicted)\n");
 }
 
 TEST(LaunchTimes, ProcessorTimePasses) {

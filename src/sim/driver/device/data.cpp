@@ -22,7 +22,8 @@ const char* tilewright_simulator_take_messages(void);
 /// How launches run on a device from now on: an object with some of
 ///
 ///     {"check": "all,-race", "report_only": true, "report": true, "quiet": true, "seed": 0,
-///      "async": "late", "exact_mma": false, "max_findings": 16}
+///      "async": "late", "exact_mma": false, "max_findings": 16,
+///      "time_sample": 12, "samples_products_alone": true}
 ///
 /// `report` counts without a file, `quiet` (of the process) keeps findings and messages instead of
 /// printing them. What is left out stays. No other thread may use the device meanwhile.
@@ -46,7 +47,9 @@ json settings_json(const Options& options) {
           {"seed", options.seed},
           {"async", to_string(options.async_timing)},
           {"exact_mma", options.is_exact_mma},
-          {"max_findings", options.max_findings}};
+          {"max_findings", options.max_findings},
+          {"time_sample", options.time_sample},
+          {"samples_products_alone", options.samples_products_alone}};
 }
 
 /// A report to a file or a table goes on whatever is asked.
@@ -56,7 +59,7 @@ void keep_report(Options& options, bool is_kept) {
 }
 
 void apply(const std::string& name, const JsonNode& value, Options& options, bool& quiet) {
-  constexpr std::int64_t kMostFindings = 1'000'000;
+  constexpr std::int64_t kMostFindings = 1'000'000, kMostSampled = 1'000'000;
   if (name == "check") {
     options.checks = parse_checks(value.as_string());
   } else if (name == "report_only") {
@@ -73,6 +76,10 @@ void apply(const std::string& name, const JsonNode& value, Options& options, boo
     options.is_exact_mma = value.as_bool();
   } else if (name == "max_findings") {
     options.max_findings = static_cast<std::uint32_t>(value.as_int(1, kMostFindings));
+  } else if (name == "time_sample") {
+    options.time_sample = static_cast<std::uint32_t>(value.as_int(0, kMostSampled));
+  } else if (name == "samples_products_alone") {
+    options.samples_products_alone = value.as_bool();
   } else {
     value.fail("there is no such setting; there are {}", settings_json(options).dump());
   }

@@ -188,6 +188,7 @@ TEST_F(DriverDataTest, WrongSettingsAreNamedAndChangeNothing) {
         {{{"async", "soon"}}, "soon"},
         {{{"seed", -1}}, "/seed"},
         {{{"speed", 1}}, "/speed"},
+        {{{"time_sample", -1}}, "/time_sample"},
         {{{"check", "all"}, {"max_findings", 0}}, "/max_findings"},
         {json::array(), "array"}}) {
     EXPECT_THAT(configure(settings)["error"], HasSubstr(text));
