@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "bench/timing/blackwell.h"
+#include "bench/timing/calibration.h"
 #include "bench/timing/ranges.h"
 #include "bench/timing/timing.h"
 #include "tests/cli/run_tool.h"
@@ -148,6 +149,79 @@ TEST(TimingPointsTest, TakesTheClockThatSmsCounted) {
   EXPECT_TRUE(points[0].is_clock_counted);
 }
 
+/// The row of a log that a row of the list names.
+json row_of(const json& known, json& log) {
+  log = read_json(std::string(TILEWRIGHT_SOURCE_DIR "/") + known["log"].get<std::string>());
+  for (const json& row : log["samples"]) {
+    if (constants_from(log, row).empty() || row["kernel"] != known["kernel"]) continue;
+    if (row["problem"]["keys"] == known["problem"]["keys"]) return row;
+  }
+  return {};
+}
+
+TEST(CalibrationTest, RowsAreThoseOfTheirLogs) {
+  ASSERT_FALSE(calibration_list()["rows"].empty());
+  EXPECT_LE(calibration_list()["rows"].size(), 30U);  // what may be fixed by kernels at most
+  for (const json& known : calibration_list()["rows"]) {
+    json log;
+    const json row = row_of(known, log);
+    ASSERT_TRUE(row.is_object()) << known;
+    std::vector<double> us = row["samples_us"];
+    std::ranges::sort(us);
+    EXPECT_NEAR(us[us.size() / 2], known["median_us"].get<double>(), 0.1);
+    // Of all rows of the log this is the only one.
+    int count = 0;
+    for (const json& other : log["samples"]) count += !constants_from(log, other).empty();
+    EXPECT_EQ(count, 1) << known;
+    // The same row of another log is none that a constant comes from.
+    log["started"] = "2026-11-30 00:00:00 UTC";
+    EXPECT_EQ(constants_from(log, row), "");
+  }
+}
+
+// Each probe that is named is in its recording, which says the device.
+TEST(CalibrationTest, ProbesAreThoseOfTheirRecordings) {
+  for (const json& known : calibration_list()["probes"]) {
+    const json recording =
+        read_json(std::string(TILEWRIGHT_SOURCE_DIR "/") + known["recording"].get<std::string>());
+    EXPECT_EQ(recording["device"], known["device"]);
+    for (const std::string pattern : known["names"]) {
+      const bool is_launch = pattern.starts_with("launches: ");
+      const std::string name = is_launch ? pattern.substr(10) : pattern;
+      const std::string begin = name.substr(0, name.find('*'));
+      const auto is_it = [&](const json& probe) {
+        const std::string text = probe["name"];
+        return name.ends_with('*') ? text.starts_with(begin) : text == name;
+      };
+      const json& all = recording[is_launch ? "launches" : "probes"];
+      EXPECT_TRUE(std::ranges::any_of(all, is_it)) << pattern;
+    }
+  }
+}
+
+TEST(TimingPointsTest, TellsRowsThatConstantsComeFrom) {
+  json log;
+  const json row = row_of(calibration_list()["rows"][0], log);
+  json other = row;
+  other["problem"]["batch"] = 8;
+  log["samples"] = {row, other};
+  TimingChoice choice;
+  choice.most_us = 1e6;
+  const std::vector<TimingPoint> points = timing_points(log, choice);
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_EQ(points[0].calibrates, "hbm_bytes_per_clock");
+  EXPECT_EQ(points[1].calibrates, "");
+  // By the tool: it sets variables of the process.
+  log["samples"] = {row};
+  const std::string file = testing::TempDir() + "row_of_a_constant.json";
+  std::ofstream(file) << log;
+  const Outcome outcome = run_tool("bench timing " + file + " --most-us 10000");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("no point has a prediction"));
+  EXPECT_THAT(outcome.out, HasSubstr("1 row is left out, which constants of the model come from\n"
+                                     "  BF16 h32/8 d128 b64 n65536 r16: hbm_bytes_per_clock\n"));
+}
+
 TEST(TimingPointsTest, RefusesOtherLogs) {
   EXPECT_THROW(timing_points({{"kind", "decode"}, {"tool", "bench/decode_peers.py"}}, {}), Error);
   EXPECT_THROW(timing_points(json::array(), {}), Error);
@@ -221,6 +295,37 @@ TEST(TimingToolTest, PredictsDecodeAttention) {
   EXPECT_EQ(outcome.parsed()["summary"]["points"], 2);
   EXPECT_LT(outcome.parsed()["summary"]["mean_absolute_error"].get<double>(), 0.15);
 }
+
+struct LoggedRows {
+  const char *name, *log, *choice;
+  int points, pairs;
+  double most;  ///< mean error that is allowed: that of the family in the page's table, and a third
+};
+
+class TimingRows : public testing::TestWithParam<LoggedRows> {};
+
+// Some rows of the logs of the other families, as the page's tables have them.
+TEST_P(TimingRows, ArePredictedAsWellAsThePageSays) {
+  const LoggedRows& rows = GetParam();
+  const Outcome outcome = run_tool(std::string("--json bench timing ") + TILEWRIGHT_SOURCE_DIR +
+                                   "/bench/results/" + rows.log + " " + rows.choice);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json summary = outcome.parsed()["summary"];
+  EXPECT_EQ(summary["points"], rows.points);
+  EXPECT_LT(summary["mean_absolute_error"].get<double>(), rows.most) << summary;
+  EXPECT_EQ(summary["pairs"], rows.pairs);
+  EXPECT_EQ(summary["pairs_in_order"], rows.pairs);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Families, TimingRows,
+    testing::Values(LoggedRows{"Sparse", "2026-11-22-sparse-attention.json",
+                               "--kernels few_heads --rows 2", 3, 0, 0.12},
+                    LoggedRows{"Indexer", "2026-11-22-indexer.json",
+                               "--rows 128 --lengths 2048 --most-us 16", 3, 0, 0.08},
+                    LoggedRows{"Experts", "2026-11-27-moe-few-tokens-h200.json", "--rows 8", 2, 1,
+                               0.25}),
+    [](const auto& test) { return std::string(test.param.name); });
 
 TEST(TimingPointsTest, TakesExpertsWithTheOneBeside) {
   const json row = {{"shape", "16/2/512/256"},

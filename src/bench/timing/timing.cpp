@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "bench/timing/calibration.h"
 #include "bench/timing/operators.h"
 #include "bench/timing/ranges.h"
 #include "verify/device_facts.h"
@@ -210,7 +211,8 @@ std::vector<TimingPoint> timing_points(const json& log, const TimingChoice& choi
                                                          : kClockMhz,
                       .is_clock_counted = is_counted,
                       .has_single = row.contains("single"),
-                      .is_for_fp8 = row.value("activations", "") == "fp8"};
+                      .is_for_fp8 = row.value("activations", "") == "fp8",
+                      .calibrates = constants_from(log, row)};
     if (point.measured_us <= choice.most_us && kind.is_chosen(point, choice)) {
       points.push_back(std::move(point));
     }
@@ -245,10 +247,15 @@ json run_timing(const std::vector<TimingPoint>& points, const TimingChoice& choi
   request_predictions(choice.sample);
   const Device device = Device::open("sim:h200");
   Progress progress(stderr, "bench timing", static_cast<std::int64_t>(points.size()), "points");
-  json out = json::array();
+  json out = json::array(), calibration = json::array();
   for (const TimingPoint& point : points) {
     progress.add();
     json row = {{"shape", shape_text(point)}, {"kernel", point.kernel}};
+    if (!point.calibrates.empty()) {
+      row["constants"] = point.calibrates;
+      calibration.push_back(std::move(row));
+      continue;
+    }
     try {
       const json predicted = predict_point(device, point);
       if (predicted.contains("problem")) {
@@ -268,11 +275,8 @@ json run_timing(const std::vector<TimingPoint>& points, const TimingChoice& choi
     out.push_back(std::move(row));
   }
   progress.finish();
-  return {{"device", "h200"},
-          {"clock_mhz", kClockMhz},
-          {"sample", choice.sample},
-          {"points", out},
-          {"summary", timing_summary(out)}};
+  return {{"device", "h200"}, {"clock_mhz", kClockMhz},     {"sample", choice.sample},
+          {"points", out},    {"calibration", calibration}, {"summary", timing_summary(out)}};
 }
 
 json timing_summary(const json& points) {
@@ -328,6 +332,17 @@ std::string choices_table(const json& choices, const Style& style) {
   return "\n" + table.text(style);
 }
 
+/// Which rows were left out, since constants come from them.
+std::string calibration_text(const json& rows) {
+  std::string out = fmt::format("{} {} left out, which constants of the model come from\n",
+                                rows.size(), rows.size() == 1 ? "row is" : "rows are");
+  for (const json& row : rows) {
+    out += fmt::format("  {} {}: {}\n", row["shape"].get<std::string>(),
+                       row["kernel"].get<std::string>(), row["constants"].get<std::string>());
+  }
+  return out;
+}
+
 std::string timing_table(const json& result, const Style& style) {
   Table table({"shape", "kernel", "predicted us", "range", "measured us", "error", "of clocks"});
   std::string problems;
@@ -345,7 +360,7 @@ std::string timing_table(const json& result, const Style& style) {
                point.contains("clocks_error") ? percent(point["clocks_error"].get<double>()) : ""});
   }
   const json& summary = result["summary"];
-  std::string out = table.text(style) + problems;
+  std::string out = table.text(style) + problems + calibration_text(result["calibration"]);
   if (summary["points"] == 0) return out + "no point has a prediction\n";
   return out + choices_table(summary["choices"], style) +
          fmt::format(

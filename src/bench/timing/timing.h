@@ -46,6 +46,7 @@ struct TimingPoint {
       false;                ///< by the SMs, while it ran; else what the driver said, or a guess
   bool has_single = false;  ///< of experts: an FP8 expert of all tokens beside
   bool is_for_fp8 = false;  ///< of experts: their weights are prepared for activations of FP8
+  std::string calibrates;   ///< constants of the model that come from it; "" if none does
 };
 
 /// The measured rows of our own kernels that are chosen, of a log of `tilewright ladder`, of
@@ -53,7 +54,8 @@ struct TimingPoint {
 /// Errors   InvalidArgument if it is a log of something else
 std::vector<TimingPoint> timing_points(const nlohmann::json& log, const TimingChoice& choice);
 
-/// Runs a sample of the CTAs of each point. Returns   {"points": [...], "summary": {...}}; of each
+/// Runs a sample of the CTAs of each point, but of those that calibrate none: they are
+/// "calibration" in the result. Returns   {"points": [...], "summary": {...}}; of each
 /// point the times, and where the log has counted clocks, the error of the number of clocks, which
 /// the prediction of the clock has no part in.
 nlohmann::json run_timing(const std::vector<TimingPoint>& points, const TimingChoice& choice);

@@ -25,9 +25,12 @@ constexpr double kFastBytes = 1e9;  ///< bytes per clock of what takes no time
 //   [B3] public notes of probes on a B300, where the unit is the same
 //   [B2] SemiAnalysis microbench-blackwell (B200)
 //   [o]  own logs in bench/results
-//   [P]  our probes (tools/hardware/record_timing.cpp), tests/golden/hardware/h200_timing.json.
-//        Tests hold the constants to it
-// "weak": no measurement of an H200 is known; to be probed.
+//   [P]  our probes (tools/hardware/record_timing.cpp) on an H200, tests/golden/hardware/
+//        h200_timing.json. Tests hold the constants to it
+//   [P1] the same on an H100: h100_power.json, h100_shared.json, h100_few_tokens.json. SMs, L2 and
+//        the highest clock are the H200's; memory is not, and no constant of memory is from there
+// "weak": no measurement of an H200 is known; to be probed. bench/calibration.json names the probes
+// of each constant, and the row of a log behind [o].
 TimeParameters h200_parameters() {
   TimeParameters p;
   p.fma_interval = 1, p.fma_latency = 4;           // [P]
@@ -38,7 +41,7 @@ TimeParameters h200_parameters() {
   // since sums without pauses keep products
   // from being issued at all.
   p.fma_beside_products = 2.9, p.alu_beside_products = 1.6, p.special_beside_products = 1.25;
-  // [P] mma_sync_beside_*
+  // [P1] mma_sync_beside_*
   p.fma_beside_mma_sync = 1, p.alu_beside_mma_sync = 1.35;
   p.fma_delays_mma_sync = 1.08, p.alu_delays_mma_sync = 0.7;
   p.uniform_latency = 20, p.operand_read = 16;  // weak
@@ -47,7 +50,7 @@ TimeParameters h200_parameters() {
   // 256 KiB 5.4; loops of 24 KiB take one.
   p.code_bytes = 32 << 10, p.code_bytes_behind = 128 << 10;
   p.code_line = 18, p.code_line_from_l2 = 44;
-  // [P] mma_sync_x8, 12 warps: one m16n8k16 in 7 clocks of a scheduler, where wgmma's rate would
+  // [P1] mma_sync_x8, 12 warps: one m16n8k16 in 7 clocks of a scheduler, where wgmma's rate would
   // give 4; a chain of them 24.
   p.mma_sync_interval_scale = 1.75, p.mma_sync_latency = 24;
 
@@ -77,8 +80,8 @@ TimeParameters h200_parameters() {
   p.fence_interval = 8.6;         // [P] cluster_barrier, 12 warps less 4, and less the same relaxed
   p.set_registers = 50;           // [P]
   p.remote_shared_latency = 210;  // [P] less the addition of the chain
-  p.remote_store_bytes = 22, p.remote_load_bytes = 16.5;  // [P] remote_stores, remote_loads
-  p.remote_stores_queued = 8 << 10;  // [P] a warp stores 16 KiB in 513 clocks, at 22 bytes 745
+  p.remote_store_bytes = 22, p.remote_load_bytes = 16.5;  // [P1] remote_stores, [P] remote_loads
+  p.remote_stores_queued = 8 << 10;  // [P1] a warp stores 16 KiB in 513 clocks, at 22 bytes 745
 
   p.l1_latency = 34, p.l2_latency = 280, p.hbm_latency = 685;  // [P] less the branch that waits
   // [P] A copy from HBM less the same from L2: 510 clocks of 256 bytes, 700 of 32 KiB. One load
@@ -93,9 +96,9 @@ TimeParameters h200_parameters() {
   p.launch = 4400;          // [B3] 2.2 us between two events
   p.graph_launch = 1270;    // [P] of an empty kernel, in a graph of 100
   p.dependent_gain = 230;   // [P] in a graph
-  p.dependent_start = 490;  // [P] work_around_wait, 132 CTAs: 4000 clocks before the wait
+  p.dependent_start = 490;  // [P1] work_around_wait, 132 CTAs: 4000 clocks before the wait
   p.cta_start = 315;        // [P]
-  // [P] power: without products the clock is the highest one, with them at most the boost clock of
+  // [P1] power: without products the clock is the highest one, with them at most the boost clock of
   // the data sheet, and lower the more of them there are: 1620 to 1650 MHz when they go on for 25
   // ms or falter again and again, 1720 to 1780 for a millisecond without a pause. Where they work
   // for a seventh of the time it is 1875.
