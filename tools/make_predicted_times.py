@@ -14,7 +14,8 @@ one of the PTX of its kernels, without lines that name source files. --check exi
 nothing. The tables are written when a run ends, and also if some of it failed. recorded_errors.h is source: build
 once more before ranges are predicted that have the new errors.
 
-The log of a public kernel (predicted-public-b200.json) needs Triton and is not made here.
+Logs of public kernels need more and are not made here: predicted-public-b200.json Triton,
+predicted-public-h200.json their sources (bench/public_times.py).
 """
 
 import argparse
@@ -34,7 +35,7 @@ LOGS = ROOT / "bench/results"
 ERRORS = ROOT / "src/bench/timing/recorded_errors.h"
 # What decides a prediction besides the kernels: the model, what is counted for it, and the operands.
 MODEL = ("src/sim/time", "src/sim/model", "src/sim/report/access_cost.cpp", "src/sim/report/prediction.cpp",
-         "src/bench/timing/operators.cpp", "src/bench/timing/experts.cpp")
+         "src/bench/timing/operators.cpp", "src/bench/timing/experts.cpp", "src/bench/timing/model_parts.cpp")
 POINTS_OF_B200 = ("src/bench/timing/blackwell_points.cpp",)
 
 # Log of an H200, options of `bench timing`, folders of its kernels.
@@ -60,7 +61,7 @@ B200 = {
     "linear": ("linear", "quantize", "moe"), "block-scaled": ("linear",), "quantize": ("quantize",),
     "decode": ("attention_sm100/decode", "attention/decode"),
     "sparse": ("sparse_attention",), "latent": ("sparse_attention",), "indexer": ("sparse_attention",),
-    "experts": ("moe", "linear"),
+    "experts": ("moe", "linear"), "model": ("sparse_attention/cache", "model"),
 }
 B200_SAMPLE = 4  # clusters of a launch: persistent kernels run alike in all, and a point stays below a minute
 

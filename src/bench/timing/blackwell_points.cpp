@@ -23,6 +23,7 @@ class PointList {
     latent_points();
     indexer_points();
     experts_points();
+    model_points();
     return std::move(points_);
   }
 
@@ -117,6 +118,7 @@ class PointList {
     sparse("few_heads", "flash32", 32, "nvfp4", 64);
     mla("v32", "fp8", 128);
     mla("prefill-v32", "bf16", 256);
+    sparse("naive", "flash", 64, "fp8", 2);
   }
 
   void latent_points() {
@@ -140,6 +142,50 @@ class PointList {
       experts("few", format, 16);
       experts("2cta_n256", format, 2048);
     }
+  }
+
+  // What stands between the large operators of V4-Flash; a step of 64 sequences, and a prompt.
+  void model_points() {
+    part_ = "model";
+    for (const std::int64_t q_len : {1, 4096}) {
+      const std::int64_t batch = q_len == 1 ? 64 : 1;
+      compressor("csa", "fp8", batch, q_len);
+      compressor("csa", "nvfp4", batch, q_len);
+      compressor("hca", "fp8", batch, q_len);
+      compressor("index", "fp8", batch, q_len);
+      compressor("index", "mxfp4", batch, q_len);
+    }
+    for (const std::int64_t tokens : {64, 4096}) {
+      for (const char* const format : {"bf16", "fp8", "nvfp4"}) cache_write(format, tokens);
+    }
+    for (const std::int64_t tokens : {1, 64, 4096}) hyper_connection(tokens);
+  }
+
+  void compressor(const char* kind, const char* format, std::int64_t batch, std::int64_t q_len) {
+    const bool is_index = kind == std::string("index");
+    const double width = is_index ? 256 : kind == std::string("csa") ? 1024 : 512;
+    BlackwellPoint& point =
+        add(TimedOperator::kCompressor, kind,
+            fmt::format("compressor {} {} b{} q{}", kind, format, batch, q_len),
+            {{"kind", kind}, {"format", format}, {"batch", batch}, {"q_len", q_len}});
+    point.bytes = 2 * 4 * width * static_cast<double>(batch * q_len);  // values and gates
+  }
+
+  void cache_write(const char* format, std::int64_t tokens) {
+    constexpr std::int64_t kHeads = 64, kRow = 512;
+    BlackwellPoint& point = add(TimedOperator::kCacheWrite, "cache_write",
+                                fmt::format("cache {} h{} m{}", format, kHeads, tokens),
+                                {{"format", format}, {"tokens", tokens}, {"heads", kHeads}});
+    point.bytes = 2.0 * (2 * kHeads + 1) * kRow * static_cast<double>(tokens);
+  }
+
+  void hyper_connection(std::int64_t tokens) {
+    constexpr std::int64_t kHidden = 4096;
+    BlackwellPoint& point = add(TimedOperator::kHyperConnection, "hyper_connection",
+                                fmt::format("hyper-connection m{} k{}", tokens, kHidden),
+                                {{"tokens", tokens}, {"hidden", kHidden}});
+    // Four streams read and written, a result read, another written.
+    point.bytes = 2.0 * (4 + 4 + 1 + 1) * kHidden * static_cast<double>(tokens);
   }
 
   BlackwellPoint& add(TimedOperator timed, std::string kernel, std::string shape, json problem) {

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "bench/timing/experts.h"
+#include "bench/timing/model_parts.h"
 #include "verify/attention/data.h"
 #include "verify/decode_device.h"
 #include "verify/device_facts.h"
@@ -378,6 +379,11 @@ json predict_experts(const Device& device, const TimingPoint& point) {
   return predict_in_graph(device, stream, point, experts_call(device, stream, point));
 }
 
+json predict_model_part(const Device& device, const TimingPoint& point) {
+  const Stream stream(device);
+  return predict_in_graph(device, stream, point, model_part_call(device, stream, point));
+}
+
 }  // namespace
 
 void request_predictions(int sample) {
@@ -407,6 +413,10 @@ json predict_point(const Device& device, const TimingPoint& point) {
       return predict_block_scaled(device, point);
     case TimedOperator::kQuantize:
       return predict_quantize(device, point);
+    case TimedOperator::kCompressor:
+    case TimedOperator::kCacheWrite:
+    case TimedOperator::kHyperConnection:
+      return predict_model_part(device, point);
   }
   fail(ErrorKind::kInternal, "bench timing: {} is of no known operator", point.kernel);
 }

@@ -30,6 +30,9 @@ std::string_view family_of(TimedOperator timed) {
     case TimedOperator::kExperts:
       return "moe";
     case TimedOperator::kQuantize:
+    case TimedOperator::kCompressor:
+    case TimedOperator::kCacheWrite:
+    case TimedOperator::kHyperConnection:
       return "all";
   }
   return "all";

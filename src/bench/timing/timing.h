@@ -30,7 +30,10 @@ enum class TimedOperator : std::uint8_t {
   kIndexer,
   kExperts,
   kBlockScaled,
-  kQuantize
+  kQuantize,
+  kCompressor,
+  kCacheWrite,
+  kHyperConnection
 };
 
 /// A row of a log that was measured on an H200.
