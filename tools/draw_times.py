@@ -245,6 +245,19 @@ def ladder_table(log):
     return rows
 
 
+def others_table(log):
+    """Kernels of others on an H200: each by itself, of the log of bench/public_times.py."""
+    rows = ["| | predicted us | measured us | error | busiest | warps wait for |", "|---|---|---|---|---|---|"]
+    for entry in log["sources"]:
+        s = entry["summary"]
+        rows.append(f"| **{entry['source'].split(',')[0]}**, {s['points']} points: mean "
+                    f"{100 * s['mean_absolute_error']:.1f} %, bias {100 * s['bias']:+.1f} % | | | | | |")
+        for p in entry["points"]:
+            rows.append(f"| {p['shape']} | {p['predicted_us']:.1f} | {p['measured_us']:.1f} | "
+                        f"{100 * p['error']:+.1f} % | {p['busiest']} | {p['longest_wait']} |")
+    return rows
+
+
 def fill(page, name, rows):
     """The page with the table of that name in the place between its marks."""
     begin, end = f"<!-- {name}: written by tools/draw_times.py -->", f"<!-- end of {name} -->"
@@ -258,6 +271,8 @@ def page_of(page, logs):
     page = fill(page, "choices", choices_table(read_logs(families=CHOICES)))
     ladder_log = json.loads(sorted(LOGS.glob("*-predicted-public-b200.json"))[-1].read_text())
     page = fill(page, "ladder", ladder_table(ladder_log))
+    others = sorted(LOGS.glob("*-predicted-public-h200.json"))
+    page = fill(page, "others", others_table(json.loads(others[-1].read_text())))
     return fill(fill(page, "b200", blackwell_table(blackwell)), "public", public_table(blackwell))
 
 
