@@ -5,6 +5,7 @@
 #include "kernels/sparse_attention/entries.h"
 #include "kernels/sparse_attention/wgmma/shared.h"
 #include "ptx/cp_async.h"
+#include "ptx/warp_roles.h"
 #include "tile/box.h"
 
 #include <cstdint>
@@ -77,16 +78,23 @@ class SparseConverterBase {
     constexpr std::uint32_t kValidBytes = Half == 1 ? sizeof(uint4) : 0;
     ptx::fence_proxy_async_shared_cta();
     __syncwarp();
-    const std::uint32_t lane = threadIdx.x % 32;
-    if (lane == 0) ptx::mbarrier_arrive_expect_tx(full, kBoxes * kBytes + kValidBytes);
-    if (lane > kBoxes || (lane == kBoxes && kValidBytes == 0)) return;
+    // One lane copies: copies of several lanes leave one by one, by a loop over lanes that takes
+    // three round trips to uniform registers for each.
+    if (!ptx::elect_sync()) return;
+    ptx::mbarrier_arrive_expect_tx(full, kBoxes * kBytes + kValidBytes);
     const std::uint32_t peer = ptx::cluster_ctarank() ^ 1;
-    const std::uint32_t from = lane < kBoxes
-                                   ? ptx::shared_address(rows()) + lane * kSparseBoxBytes
-                                   : ptx::shared_address(&shared_.valid[at_.stage][first_row_ / 8]);
-    ptx::cp_async_bulk_shared_cluster_shared_cta(ptx::mapa_shared_cluster(from, peer), from,
-                                                 lane < kBoxes ? kBytes : kValidBytes,
-                                                 ptx::mapa_shared_cluster(full, peer));
+    const std::uint32_t peer_full = ptx::mapa_shared_cluster(full, peer);
+    const std::uint32_t from = ptx::shared_address(rows());
+    const std::uint32_t to = ptx::mapa_shared_cluster(from, peer);
+#pragma unroll
+    for (std::uint32_t box = 0; box < kBoxes; ++box)
+      ptx::cp_async_bulk_shared_cluster_shared_cta(to + box * kSparseBoxBytes,
+                                                   from + box * kSparseBoxBytes, kBytes, peer_full);
+    if constexpr (kValidBytes > 0) {
+      const std::uint32_t valid = ptx::shared_address(&shared_.valid[at_.stage][first_row_ / 8]);
+      ptx::cp_async_bulk_shared_cluster_shared_cta(ptx::mapa_shared_cluster(valid, peer), valid,
+                                                   kValidBytes, peer_full);
+    }
   }
 };
 

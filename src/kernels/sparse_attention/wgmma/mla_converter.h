@@ -53,7 +53,7 @@ class SparseTailConverter : public SparseConverterBase<SparseRows576, Format, Ha
       ptx::fence_proxy_async_shared_cta();
       __syncwarp();
       constexpr std::uint32_t kBytes = Base::kRows * kBoxRowBytes;
-      if (threadIdx.x % 32 == 0) {
+      if (ptx::elect_sync()) {
         ptx::mbarrier_arrive_expect_tx(full, kBytes);
         const std::uint32_t peer = ptx::cluster_ctarank() ^ 1;
         const std::uint32_t from = ptx::shared_address(tail_rows());
