@@ -106,15 +106,27 @@ def model_served(log):
     return f"{tokens / served['seconds']:,.0f} total tokens/s a GPU"
 
 
-def latent_beside(*selections):
+def latent_beside(*selections, peer="flash_mla"):
     """Beside FlashMLA, of each selection: members of samples, and the fewest sequences."""
     def of(log, fewest=1, **which):
         ours, theirs = ([s for s in pick(log["samples"], source=source, **which)
-                         if s["problem"]["sequences"] >= fewest] for source in ("tilewright", "flash_mla"))
+                         if s["problem"]["sequences"] >= fewest] for source in ("tilewright", peer))
         return span(speedups(ours, theirs, problem))
 
     def tell(log):
         return " / ".join(of(log, **which) for which in selections) + " times its speed"
+    return tell
+
+
+def pages_beside(head_dim, *groups):
+    """Beside FlashAttention-3 over the same pages, of each group of page sizes."""
+    def of(log, sizes):
+        names = tuple(f"pages of {size}" for size in sizes)
+        return span([s["by_peer"] for s in log["samples"]
+                     if s["head_dim"] == head_dim and "by_peer" in s and s["form"].endswith(names)])
+
+    def tell(log):
+        return " / ".join(of(log, sizes) for sizes in groups) + " times its speed"
     return tell
 
 
@@ -218,6 +230,7 @@ K7 = "2026-11-23-attention-k7-forms.json"
 LINEAR = "2026-11-22-linear-peers.json"
 SPARSE = "2026-11-22-sparse-attention.json"
 MLA = "2026-11-27-mla-peers-h200.json"
+VLLM_MLA = "vllm.third_party.flashmla.flash_mla_interface"
 DECODE_PEERS = "2026-11-23-decode-peers.json"
 TOKENIZER = "2026-11-26-tokenizer-peers.json"
 # Section, claim, log, what computes the result from it, whether the README has it.
@@ -239,6 +252,14 @@ ROWS = [
      attention_beside("fa3 vllm"), False),
     ("Attention", "heads of 192 with values of 128, likewise", "2026-11-27-attention-192-128-peers-h100.json",
      attention_beside("fa3 vllm"), False),
+    ("Attention", "packed queries, heads of 128, pages of 1 / 16 to 256, beside FlashAttention-3 on an H100",
+     "2026-11-27-attention-pages-copies-h100.json", pages_beside(128, (1,), (16, 64, 128, 256)), False),
+    ("Attention", "the same, heads of 192", "2026-11-27-attention-pages-copies-h100.json",
+     pages_beside(192, (1,), (16, 64, 128, 256)), False),
+    ("Attention", "the same, all in e4m3, heads of 128", "2026-11-27-attention-e4m3-rows-h100.json",
+     pages_beside(128, (1,), (16, 64, 128, 256)), False),
+    ("Attention", "the same, all in e4m3, heads of 64", "2026-11-27-attention-e4m3-rows-h100.json",
+     pages_beside(64, (1,), (16, 64, 128, 256)), False),
     ("Attention", "e4m3 on outliers, 4096 keys: per tensor / rotated, per block (K8)",
      "2026-11-22-fp8-accuracy.json", fp8_error, False),
     ("Attention", "every rung under compute-sanitizer's four tools", "2026-11-22-attention-sanitizers.json",
@@ -298,6 +319,14 @@ ROWS = [
      latent_beside({"kind": "lists", "fewest": 64}, {"kind": "lists", "sequences": 2}), False),
     ("DeepSeek-V3", "prefill over lists, 128 / 64 heads", MLA,
      latent_beside({"kind": "prefill", "heads": 128}, {"kind": "prefill", "heads": 64}), False),
+    ("DeepSeek-V3", "decoding over all keys, from 8 sequences, beside FlashMLA of vLLM 0.33, on an H100",
+     "2026-11-27-mla-dense-vllm-h100.json", latent_beside({"kind": "dense"}, peer=VLLM_MLA), False),
+    ("DeepSeek-V3", "decoding over lists, likewise, 128 heads / 64 heads / 2 sequences",
+     "2026-11-27-mla-lists-vllm-h100.json",
+     latent_beside({"kind": "lists", "heads": 128, "fewest": 64}, {"kind": "lists", "heads": 64},
+                   {"kind": "lists", "sequences": 2}, peer=VLLM_MLA), False),
+    ("DeepSeek-V3", "prefill over lists, likewise, 128 / 64 heads", "2026-11-27-mla-prefill-vllm-h100.json",
+     latent_beside({"kind": "prefill", "heads": 128}, {"kind": "prefill", "heads": 64}, peer=VLLM_MLA), False),
 ]
 
 # What is compared with what: claim, result, where it is checked.

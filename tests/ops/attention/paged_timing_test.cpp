@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
         ::testing::Values("EveryFormOfE4m3Queries", "EveryFormOfWideQueries",
                           "LengthsOfQueriesWithAndWithoutPages",
                           "PagesThatAreNotThereAreZerosAndPagesApart"),
-        ::testing::Values("b200")),
+        ::testing::Values("h200", "b200")),
     paged_timing_name);
 
 }  // namespace

@@ -10,13 +10,10 @@
 namespace tilewright::kernels {
 
 /// Who copies a tile of keys: one thread its few parts, as many as pages of 64 make of it, warps
-/// more of them, or, where these are short, warps row by row. A thread's look-ups of five parts
-/// (head_dim 256) took longer than their tile's products; of three (192) it is the slower one, too.
+/// more of them, or, where these are short, warps row by row.
 enum class PageCopies : std::int32_t { kThread, kWarps, kRows };
-inline constexpr int kMostThreadParts = 2;
 constexpr int thread_parts(int keys) {
-  const int parts = keys / std::gcd(keys, 64);
-  return parts < kMostThreadParts ? parts : kMostThreadParts;
+  return keys / std::gcd(keys, 64);
 }
 inline constexpr int kPageWarps = 4;
 inline constexpr int kTileLists = 2;  ///< see paged_tiles.h

@@ -9,7 +9,6 @@
 
 namespace tilewright::tile {
 
-/// What a variant means for the roles of its kernel.
 template <kernels::K7Variant Variant>
 struct Fp8AttentionConfig {
   static constexpr kernels::K7Variant kVariant = Variant;
@@ -69,13 +68,13 @@ struct Fp8AttentionShared {
   KeyTileScales<C::kParts> key_scales[C::kStages];  ///< of k's stages
   float zero;                                       ///< see pass_turn_here
 
-  /// One thread. A warp of a consumer releases a stage with one arrival.
-  __device__ void initialise(std::uint32_t copy_arrivals = 1) {
+  /// One thread. A warp of a consumer releases a stage with one arrival; others fill stages.
+  __device__ void initialise(std::uint32_t key_arrivals = 1, std::uint32_t row_arrivals = 1) {
     constexpr int kWarps = 4 * C::kConsumers, kTransposers = C::kIsRows ? C::kTransposers : 0;
     for (auto& ring : q_ring) ring.initialise(4);
-    k_ring.initialise(kWarps, copy_arrivals);
+    k_ring.initialise(kWarps, key_arrivals);
     v_ring.initialise(kWarps, C::kIsRows ? kTransposers : 1);
-    rows_ring.initialise(C::kTransposers, copy_arrivals);
+    rows_ring.initialise(C::kTransposers, row_arrivals);
     table.ring.initialise(kWarps + kTransposers);
     zero = 0.0f;
   }

@@ -17,6 +17,7 @@
 #include "kernels/attention/k7/k7_paged.h"
 #include "kernels/attention/k7/paged_consumer.h"
 #include "kernels/attention/k7/paged_loader.h"
+#include "kernels/attention/k7/paged_values.h"
 #include "kernels/attention/k7/transpose.h"
 #include "kernels/attention/k7/worker.h"
 #include "tile/entry.h"
@@ -49,12 +50,20 @@ template <class C>
 __device__ void produce(const AttentionPagedFp8Params& params,
                         tile::Fp8AttentionShared<C>& shared) {
   const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
-  if (warp > 0) return tile::transpose_all_values<C>(params, shared, warp - 1);
-  tile::PagedFp8Loader<C> loader{params, shared, {params}};
-  if (params.pages.copies == PageCopies::kRows) {
-    loader.template run<tile::GatheredRows>();
+  const bool gathers = params.pages.copies == PageCopies::kRows;
+  if (warp == 0) {
+    tile::PagedFp8Loader<C> loader{params, shared, {params}};
+    if (gathers) {
+      loader.template run<tile::GatheredRows<C>>();
+    } else {
+      loader.template run<tile::CopiedParts<C>>();
+    }
+  } else if (gathers) {
+    tile::transpose_all_values<C>(
+        params, shared, warp - 1,
+        tile::GatheredValues<C>{params, shared, static_cast<std::int32_t>(warp) - 1});
   } else {
-    loader.template run<tile::CopiedParts>();
+    tile::transpose_all_values<C>(params, shared, warp - 1);
   }
 }
 
@@ -64,7 +73,11 @@ __device__ void attention_k7_pages(const AttentionPagedFp8Params& params) {
   auto& shared = *reinterpret_cast<tile::Fp8AttentionShared<C>*>(dynamic);
   static_assert(sizeof(shared) <= C::kVariant.ring_bytes());
   if (threadIdx.x == 0) {
-    shared.initialise(params.pages.copies == PageCopies::kRows ? 32 : 1);
+    if (params.pages.copies == PageCopies::kRows) {
+      shared.initialise(32, tile::GatheredValues<C>::kArrivals);
+    } else {
+      shared.initialise();
+    }
     ptx::fence_mbarrier_init_release_cluster();
   }
   __syncthreads();

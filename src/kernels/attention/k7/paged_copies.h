@@ -65,6 +65,7 @@ struct SequencePages {
 /// By tensor copies. A lane's part of a tile.
 template <class C>
 struct CopiedParts {
+  static constexpr bool kHasValues = true;  ///< the warp that copies keys copies values, too
   using Tile = Box<C::kKeys, C::kHeadDim, arch::swizzle_of_span(C::kBox)>;
   struct Places {
     std::int32_t page;
@@ -91,12 +92,18 @@ struct CopiedParts {
   }
 };
 
-/// By cp.async. A lane's rows of a tile.
-template <class C>
+/// By cp.async. A warp's rows of a tile, and a lane's of them: warp w of Warps has every Warps-th
+/// group of the rows that are copied at once, from group w on.
+template <class C, int Warps = 1>
 struct GatheredRows {
-  static constexpr int kChunks = C::kBox / 16;         ///< of a row in a box
-  static constexpr int kAtOnce = 32 / kChunks;         ///< rows
-  static constexpr int kLookedUp = C::kKeys / 32;      ///< rows of a lane
+  static constexpr bool kHasValues = false;
+  static constexpr int kChunks = C::kBox / 16;        ///< of a row in a box
+  static constexpr int kAtOnce = 32 / kChunks;        ///< rows
+  static constexpr int kGroups = C::kKeys / kAtOnce;  ///< of all warps
+  static constexpr int kOwnGroups = (kGroups + Warps - 1) / Warps;
+  static constexpr int kGroupsFound = 32 / kAtOnce;  ///< by one look-up of all lanes
+  static constexpr int kShared = 4;                  ///< rows' offsets in registers, in groups
+  static constexpr int kLookedUp = (kOwnGroups + kGroupsFound - 1) / kGroupsFound;
   static constexpr std::uint32_t kNoRow = 0xffffffff;  ///< of no page: zeros
   static_assert(C::kKeys % 32 == 0 && 32 % kAtOnce == 0);
 
@@ -105,13 +112,13 @@ struct GatheredRows {
   };
 
   SequencePages sequence;
+  std::int32_t warp = 0;
 
   /// As those of CopiedParts.
   __device__ Places find(std::int32_t key) const {
     Places places;
 #pragma unroll
-    for (int i = 0; i < kLookedUp; ++i)
-      places.page[i] = sequence.page_of(key + 32 * i + lane_of_warp());
+    for (int i = 0; i < kLookedUp; ++i) places.page[i] = sequence.page_of(key + own_row(i));
     return places;
   }
 
@@ -123,25 +130,36 @@ struct GatheredRows {
     const std::uint32_t row = lane / kChunks, column = lane % kChunks * 16;
     const auto* const source =
         static_cast<const std::uint8_t*>(from.rows) + from.head * from.strides.head + column;
-    // The swizzle depends on bits 7 to 9 of an address: of the lane's, and of a step's 512 bytes.
+    // The swizzle depends on bits 7 to 9 of an address: of the lane's, and of a group's 512 bytes.
     const std::uint32_t start = ptx::shared_address(to),
                         place = arch::swizzle_address(kSwizzle, row * C::kBox + column);
     const std::int32_t columns = sequence.params.head_dim - static_cast<std::int32_t>(column);
 #pragma unroll
-    for (int group = 0; group < kLookedUp; ++group) {
-      const std::uint32_t own =
-          offset_of(at.page[group], key + 32 * group + lane_of_warp(), from.strides);
-#pragma unroll(C::kHeadDim == 128 && C::kIsTwoLevel ? 2 : 4)  // four there spill
-      for (int first = 0; first < 32; first += kAtOnce) {
-        const std::uint32_t offset = __shfl_sync(0xffffffffu, own, first + static_cast<int>(row));
-        const auto step = static_cast<std::uint32_t>((32 * group + first) * C::kBox);
-        const std::uint32_t line =
-            start + step + (place ^ step ^ arch::swizzle_address(kSwizzle, step));
+    for (int i = 0; i < kLookedUp; ++i) {
+      const std::uint32_t own = offset_of(at.page[i], key + own_row(i), from.strides);
 #pragma unroll
-        for (int box = 0; box < C::kHeadDim; box += C::kBox) {
-          const bool is_there = offset != kNoRow && box < columns;
-          ptx::cp_async_cg_shared_global_16(
-              line + box * C::kKeys, source + std::uint64_t{offset} * 16 + box, is_there ? 16 : 0);
+      for (int first = 0; first < kGroupsFound; first += kShared) {
+        // Shuffles come before the first of their copies: one behind a copy waits until that has
+        // read its address, and then 25 cycles.
+        std::uint32_t offsets[kShared];
+#pragma unroll
+        for (int n = 0; n < kShared; ++n)
+          offsets[n] = __shfl_sync(0xffffffffu, own, (first + n) * kAtOnce + static_cast<int>(row));
+#pragma unroll
+        for (int n = 0; n < kShared; ++n) {
+          const int turn = (i * kGroupsFound + first + n) * Warps;
+          const std::int32_t group = turn + warp;
+          if (turn + Warps > kGroups && group >= kGroups) continue;
+          const auto step = static_cast<std::uint32_t>(group * kAtOnce * C::kBox);
+          const std::uint32_t line =
+              start + step + (place ^ step ^ arch::swizzle_address(kSwizzle, step));
+#pragma unroll
+          for (int box = 0; box < C::kHeadDim; box += C::kBox) {
+            const bool is_there = offsets[n] != kNoRow && box < columns;
+            ptx::cp_async_cg_shared_global_16(line + box * C::kKeys,
+                                              source + std::uint64_t{offsets[n]} * 16 + box,
+                                              is_there ? 16 : 0);
+          }
         }
       }
     }
@@ -149,6 +167,11 @@ struct GatheredRows {
   }
 
  private:
+  /// Of a tile: the lane's row in its warp's groups that look-up i finds.
+  __device__ std::int32_t own_row(int i) const {
+    const std::int32_t group = (i * kGroupsFound + lane_of_warp() / kAtOnce) * Warps + warp;
+    return group * kAtOnce + lane_of_warp() % kAtOnce;
+  }
   /// In units of 16 bytes from row 0 of page 0 on, of which there are fewer than 2^32.
   __device__ std::uint32_t offset_of(std::int32_t page, std::int32_t key,
                                      const kernels::AttentionStrides& strides) const {

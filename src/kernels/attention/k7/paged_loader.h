@@ -1,5 +1,6 @@
 // The warp that deals tiles of queries and loads all there is to load for them, keys and values out
-// of their pages. Beside it warps transpose values, as without pages.
+// of their pages. Beside it warps transpose values, as without pages; where pages are short, they
+// gather the rows of values as well (paged_values.h).
 #pragma once
 
 #include "kernels/attention/forward/paged_tiles.h"
@@ -30,11 +31,11 @@ struct PagedFp8Loader {
   std::int32_t num_loaded = 0;                ///< tiles of queries that have keys
 
   /// Copies: CopiedParts or GatheredRows.
-  template <template <class> class Copies>
+  template <class Copies>
   __device__ void run() {
     for (DealtTile tile = deal(); tile.is_last == 0; tile = deal()) {
       const typename C::Tiles seen = C::key_tiles(params, tile);
-      if (seen.begin < seen.end) load<Copies<C>>(tile, seen.begin, seen.end);
+      if (seen.begin < seen.end) load<Copies>(tile, seen.begin, seen.end);
     }
   }
 
@@ -85,11 +86,11 @@ struct PagedFp8Loader {
     for (; key > begin * C::kKeys; key -= C::kKeys) {
       last_k[0] = k_at;
       load_k(copies, keys, key - C::kKeys, next);
-      load_v(copies, values, key, at);
+      if constexpr (Copies::kHasValues) load_v(copies, values, key, at);
       at = next;
       next = copies.find(key - 2 * C::kKeys);
     }
-    load_v(copies, values, key, at);
+    if constexpr (Copies::kHasValues) load_v(copies, values, key, at);
     ++num_loaded;
     num_keys = end - begin;
   }

@@ -1,11 +1,9 @@
-// Values as they come, a key a row, to values as an 8-bit product wants them, a key a column: by
-// warps that do nothing else.
+// Values as they come, a key a row, to a key a column, as an 8-bit product wants them.
 //
 // ldmatrix.trans moves pairs of bytes: a thread gets dimensions 2g and 2g + 1 (g = lane / 4) of two
-// neighbouring keys. Of keys 2q, 2q + 1 and 8 + 2q, 9 + 2q two byte permutations make four keys of
-// one dimension, in just the order in which accumulators are operands (mma.h; proved in
-// tests/kernels/probe/index_proofs.cu), and stmatrix writes them back, four threads 16 bytes of a
-// row.
+// neighbouring keys. Of keys 2q, 2q + 1 and 8 + 2q, 9 + 2q two permutations make four keys of one
+// dimension, in the order in which accumulators are operands (mma.h; proved in tests/kernels/probe/
+// index_proofs.cu), and stmatrix writes them back, four threads 16 bytes of a row.
 #pragma once
 
 #include "arch/smem_descriptor.h"
@@ -56,8 +54,7 @@ __device__ void transpose_values(std::uint32_t from, std::uint32_t to, std::uint
   static_assert(transposing_selector(0, 1) == (transposing_selector(0, 0) ^ 0x1111u));
   const std::uint32_t row = lane % 8, matrix = lane / 8;
   const std::uint32_t dim = transposed_dim(row, matrix);
-  // A lane's places in the first rows. The swizzle of an address depends on its row alone, which
-  // further on is the same modulo 8: columns are added by exclusive or.
+  // A lane's places in the first rows. Rows further on are the same modulo 8: same swizzle.
   const std::uint32_t read =
       arch::swizzle_address(swizzle_of_span(FromSpan), from + lane * FromSpan);
   const std::uint32_t write =
@@ -86,10 +83,17 @@ __device__ void transpose_values(std::uint32_t from, std::uint32_t to, std::uint
   }
 }
 
+/// Rows of values that come from other warps.
+struct LoadedValues {
+  __device__ void ask_ahead() {}
+  __device__ LoadedValues of_tile(const DealtTile&, std::int32_t, std::int32_t) { return {}; }
+};
+
 /// A warp of the producers: turns rows of values into columns, as many tiles as consumers need.
-template <class C>
+template <class C, class Source = LoadedValues>
 __device__ void transpose_all_values(const kernels::AttentionParams& params,
-                                     Fp8AttentionShared<C>& shared, std::uint32_t warp) {
+                                     Fp8AttentionShared<C>& shared, std::uint32_t warp,
+                                     Source source = {}) {
   TileTaker taker{shared.table};
   RingPosition<C::kStages> at;
   const Ring<C::kStages> rows(shared.rows_ring), columns(shared.v_ring);
@@ -98,12 +102,13 @@ __device__ void transpose_all_values(const kernels::AttentionParams& params,
     if (tile.is_last) return;
     taker.release();
     const typename C::Tiles tiles = C::key_tiles(params, tile);
+    auto values = source.of_tile(tile, tiles.begin, tiles.end);
     for (std::int32_t n = tiles.end - 1; n >= tiles.begin; --n) {
+      values.ask_ahead();
       rows.wait_full(at);
       columns.wait_empty(at);
       const std::uint32_t from = ptx::shared_address(shared.rows[at.stage]);
-      // Behind the last key of a packed sequence lie the values of the next one. Their weights are
-      // 0, but 0 times a NaN is not.
+      // Behind a sequence's last key are the next one's values: weight 0, but 0 times NaN is NaN.
       const std::int32_t num_keys = tile.kv_len - n * C::kKeys;
       if ((C::kHasPages || params.cu_kv != nullptr) && num_keys < C::kKeys)
         clear_rows_behind<C::kKeys, C::kHeadDim, C::kBox, C::kTransposers, kTransposersBarrier>(

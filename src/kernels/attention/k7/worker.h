@@ -1,5 +1,4 @@
-// K7's consumers: what a warpgroup does with the tiles that are dealt to it. The file of the
-// entries says in which order, and why.
+// K7's consumers: what a warpgroup does with its tiles. The entries' file says why in this order.
 #pragma once
 
 #include "kernels/attention/barriers.h"
@@ -16,7 +15,6 @@
 
 namespace tilewright::kernels {
 
-// The tile that a consumer works on.
 template <class C>
 struct K7Work {
   tile::DealtTile tile;
@@ -75,8 +73,7 @@ struct K7Worker : Consumer {
     ptx::bar_arrive<256>(tile::kTurnBarrier + (index + 1) % C::kConsumers);
   }
 
-  // Passes the turn when `after` is known and before anything that depends on the result, 0: as in
-  // K6, ptxas would move the arrival behind all exponentials.
+  // Passes the turn when `after` is known, before what depends on the result, 0: as in K6.
   __device__ float pass_turn_here(float after) const {
     const std::uint32_t never = __float_as_uint(after) == 0x7fc12345u;
     ptx::bar_arrive<256>(tile::kTurnBarrier + (index + 1) % C::kConsumers + never);
@@ -141,7 +138,7 @@ struct K7Worker : Consumer {
     }
   }
 
-  // One tile of keys while the previous one's values are still being multiplied.
+  // One tile of keys while the previous one's values are multiplied.
   template <bool IsPlain>
   __device__ void step(Scores& s, Sums& sums, Weights& p, Row& row, std::int32_t n) {
     this->wait_k();
@@ -161,7 +158,7 @@ struct K7Worker : Consumer {
     }
   }
 
-  // Key tile n of the CTA, which no row of this warpgroup sees: turns begin with the second one.
+  // Key tile n, which no row of this warpgroup sees: turns begin with the second one.
   __device__ void skip(const K7Work<C>& work, std::int32_t n) {
     this->wait_k();
     if (!kAddsInSlices && n < work.tiles.end - 1) {
@@ -173,7 +170,7 @@ struct K7Worker : Consumer {
     this->release_v();
   }
 
-  // All tiles of keys. The scores of the first one are there.
+  // All tiles of keys; scores of the first are there.
   __device__ void attend_overlapped(Scores& s, Sums& sums, Row& row, const typename C::Tiles& own) {
     Weights p;
     std::int32_t n = own.end - 1;
@@ -191,9 +188,8 @@ struct K7Worker : Consumer {
     await_values(sums, true);
   }
 
-  // The same where results, the tensor core's sums and scores do not fit beside each other: one
-  // product after the other, that with the values for kSlice dimensions at a time while the
-  // scores' registers are free; one slice is added while the next one is multiplied.
+  // The same where results, sums and scores do not fit beside each other: values in slices of
+  // dimensions, in the scores' registers; one is added while the next one is multiplied.
   __device__ void attend_in_slices(Scores& first, Sums& sums, Row& row,
                                    const typename C::Tiles& own) {
     Scores s;
