@@ -35,7 +35,7 @@ class MoeRouteKernel : public ChipKernelTest {
     const Buffer table_in = Buffer::from(device(), table);
     const Output<std::int32_t> ids(device(), slots);
     const Output<float> weights(device(), slots);
-    MoeRouteParams params = {};
+    MoeRouteOwnParams params = {};
     params.logits = pointer_to<const float>(logits_in);
     if (!bias.empty()) params.bias = pointer_to<const float>(bias_in);
     if (!table.empty()) params.table = pointer_to<const std::int32_t>(table_in);
@@ -45,6 +45,7 @@ class MoeRouteKernel : public ChipKernelTest {
     params.logits_stride = c.experts;
     params.tokens = static_cast<std::int32_t>(c.tokens);
     params.experts = static_cast<std::int32_t>(c.experts);
+    params.own = params.experts;
     params.topk = static_cast<std::int32_t>(c.topk);
     params.vocab = static_cast<std::int32_t>(table.size() / static_cast<std::size_t>(c.topk));
     params.scale = 1.5f;

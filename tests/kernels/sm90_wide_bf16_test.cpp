@@ -3,6 +3,7 @@
 #include "kernels/linear/wide/sm90_wide_bf16.h"
 
 #include "formats/packed_matrix.h"
+#include "kernels/linear/wide/sm90_wide_spread.h"
 #include "tests/kernels/gemm_check.h"
 #include "tests/kernels/packed_weight_check.h"
 
@@ -40,8 +41,31 @@ struct Cut {
   int tile_tokens, cluster_rows, splits, clusters;
   bool is_tall = false;
   bool is_shared = false;  ///< the last units are cut along k, over all clusters
+  /// Of the entries that divide k over the grid: `clusters` units at a time, of `splits` CTAs each.
+  int warpgroups = 0;
 
-  int rows() const { return is_tall ? kWideBf16TallRows : kWideBf16Rows; }
+  bool is_spread() const { return warpgroups > 0; }
+  int rows() const {
+    return is_spread() ? warpgroups * 64 : is_tall ? kWideBf16TallRows : kWideBf16Rows;
+  }
+  int threads(WeightFormat format) const {
+    return is_spread() ? WideSpreadTile{format, warpgroups}.threads()
+           : is_tall   ? kWideBf16TallThreads
+                       : kWideBf16Threads;
+  }
+  std::string entry(const Problem& p) const {
+    return is_spread()
+               ? fmt::format("linear_wide_spread_{}{}", kFormatNames[static_cast<int>(p.format)],
+                             warpgroups == 5 ? "_w5" : "")
+               : fmt::format("linear_wide_bf16_{}{}{}", is_tall ? "tall_" : "",
+                             kFormatNames[static_cast<int>(p.format)],
+                             p.order == WordOrder::kE4m3 ? "_braided" : "");
+  }
+  std::int64_t sum_bytes(const Problem& p) const {
+    const int ctas = clusters * cluster_rows * splits;
+    return is_spread() ? WideSpreadTile{p.format, warpgroups}.sum_bytes(clusters, splits)
+                       : WideParts{ctas, rows(), tile_tokens}.sum_bytes();
+  }
 };
 
 struct Data {
@@ -129,7 +153,7 @@ void check_results(const Problem& p, const Data& data, const std::vector<double>
 // What a launch is given besides addresses.
 WideBf16Params params_of(const Problem& p, const Cut& cut, const WideBf16Layout& layout) {
   WideBf16Params params = {};
-  params.box_tokens = std::min(cut.tile_tokens, kWideGranule);
+  params.box_tokens = cut.is_spread() ? cut.tile_tokens : std::min(cut.tile_tokens, kWideGranule);
   params.y_pitch = p.width();
   params.tokens = p.m;
   params.n = p.n;
@@ -205,9 +229,10 @@ class WideBf16 : public KernelTest {
     params.segments = p.segments.empty() ? nullptr : pointer_to<const std::int32_t>(segments);
     params.y = y.pointer();
     params.matrix_bytes = data.weights[0].shape.bytes();
-    const auto cluster = static_cast<std::uint32_t>(cut.cluster_rows * cut.splits);
-    const WideParts parts = {cut.clusters * static_cast<int>(cluster), cut.rows(), cut.tile_tokens};
-    const Buffer sums(device, static_cast<std::size_t>(parts.sum_bytes()));
+    const auto ctas = static_cast<std::uint32_t>(cut.cluster_rows * cut.splits);
+    const std::uint32_t cluster = cut.is_spread() ? 1 : ctas;
+    const WideParts parts = {cut.clusters * static_cast<int>(ctas), cut.rows(), cut.tile_tokens};
+    const Buffer sums(device, static_cast<std::size_t>(cut.sum_bytes(p)));
     const Buffer flags = Buffer::from(
         device, std::vector<std::uint8_t>(static_cast<std::size_t>(parts.flag_bytes()), 0xa5));
     if (cut.is_shared) {
@@ -215,17 +240,15 @@ class WideBf16 : public KernelTest {
       params.part_flags = pointer_to<std::uint64_t>(flags);
       params.part_key = 0x1234567890abcdef;
     }
-    const std::string entry = fmt::format("linear_wide_bf16_{}{}{}", cut.is_tall ? "tall_" : "",
-                                          kFormatNames[static_cast<int>(p.format)],
-                                          p.order == WordOrder::kE4m3 ? "_braided" : "");
+    if (cut.is_spread()) params.parts = pointer_to<float>(sums);
     std::vector<std::uint8_t> first;
     for (int i = 0; i < repetitions; ++i) {
-      run_kernel(device, entry,
-                 {.grid = {static_cast<std::uint32_t>(cut.clusters) * cluster},
-                  .block = {static_cast<std::uint32_t>(cut.is_tall ? kWideBf16TallThreads
-                                                                   : kWideBf16Threads)},
+      run_kernel(device, cut.entry(p),
+                 {.grid = {static_cast<std::uint32_t>(cut.clusters) * ctas},
+                  .block = {static_cast<std::uint32_t>(cut.threads(p.format))},
                   .cluster = device::Dim3{cluster, 1, 1},
-                  .dynamic_shared_bytes = static_cast<std::uint32_t>(layout.shared_bytes())},
+                  .dynamic_shared_bytes = static_cast<std::uint32_t>(layout.shared_bytes()),
+                  .is_cooperative = cut.is_spread() && cut.splits > 1},
                  params);
       if (repetitions == 1) break;
       const std::vector<std::uint8_t> bytes = y.read();
@@ -312,6 +335,18 @@ TEST_P(WideBf16, ClustersShareUnits) {
   check({WeightFormat::kFp8, 70, 144, 272}, {64, 2, 1, 4, false, true});
   check({WeightFormat::kMxfp4, 50, 272, 272, {}, true}, {32, 1, 1, 3, true, true});
 }
+// k over CTAs of the grid: parts that all add up tokens, and more parts than eights of tokens; more
+// units than CTAs; tiles of five warpgroups; gate and up.
+TEST_P(WideBf16, SpreadOverTheGrid) {
+  const auto spread = [](int splits, int units, int warpgroups) {
+    return Cut{64, 1, splits, units, false, false, warpgroups};
+  };
+  check({WeightFormat::kFp8, 40, 272, 400}, spread(3, 2, 4));
+  check({WeightFormat::kFp8, 17, 336, 720, {}, false, true}, spread(5, 2, 5));
+  check({WeightFormat::kFp8, 70, 656, 208}, spread(1, 2, 5));
+  check({WeightFormat::kBf16, 70, 272, 144, {}, false, true}, spread(1, 3, 4));
+  check({WeightFormat::kFp8, 33, 288, 272, {}, true, false, 2.5f}, spread(2, 2, 4));
+}
 // Experts without tokens, with one, with more than a tile.
 TEST_P(WideBf16, Experts) {
   const std::vector<std::int32_t> segments = {0, 0, 1, 75, 75, 80};
@@ -330,6 +365,8 @@ TEST_P(WideBf16, SameBitsEveryTime) {
   const Problem p = {WeightFormat::kNvfp4, 40, 48, 144};
   run(device(), p, {64, 2, 2, 1}, make_data(p), is_simulator() ? 2 : 1000);
   run(device(), p, {64, 1, 1, 3, false, true}, make_data(p), is_simulator() ? 2 : 1000);
+  const Problem wider = {WeightFormat::kFp8, 40, 48, 272};
+  run(device(), wider, {64, 1, 4, 1, false, false, 4}, make_data(wider), is_simulator() ? 2 : 1000);
 }
 
 }  // namespace

@@ -121,13 +121,18 @@ __device__ inline void decode_fp4_bf16_neighbours(std::uint32_t (&a)[4], std::ui
   for (int i = 0; i < 4; ++i) a[i] = mul_bf16x2(a[i], factors[i % 2]);
 }
 
-/// Four e4m3 bytes as two pairs of bf16, exact. NaN is not kept (it becomes 480).
-__device__ inline void decode_e4m3_bf16(std::uint32_t (&pairs)[2], std::uint32_t bytes) {
+/// 2^120 in both halves, which a byte's bits lack when they stand in a bf16.
+inline constexpr std::uint32_t kE4m3Bias = 0x7b807b80u;
+
+/// Four e4m3 bytes as two pairs of bf16, exact, times `factor` / 2^120. NaN is not kept (it becomes
+/// 480).
+__device__ inline void decode_e4m3_bf16(std::uint32_t (&pairs)[2], std::uint32_t bytes,
+                                        std::uint32_t factor = kE4m3Bias) {
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const std::uint32_t high = __byte_perm(bytes, 0, i == 0 ? 0x1404 : 0x3424);
     const std::uint32_t tiny = (high >> 4 & 0x07f007f0u) | (high & 0x80008000u);
-    pairs[i] = mul_bf16x2(tiny, 0x7b807b80u);  // 2^120
+    pairs[i] = mul_bf16x2(tiny, factor);
   }
 }
 /// The same with pairs of bytes 0 and 2, 1 and 3: no permutations, and shifts to the left by the
@@ -135,8 +140,8 @@ __device__ inline void decode_e4m3_bf16(std::uint32_t (&pairs)[2], std::uint32_t
 __device__ inline void decode_e4m3_bf16_crossed(std::uint32_t (&pairs)[2], std::uint32_t bytes) {
   const std::uint32_t even = (bytes << 4 & 0x07f007f0u) | (bytes << 8 & 0x80008000u);
   const std::uint32_t odd = (bytes >> 4 & 0x07f007f0u) | (bytes & 0x80008000u);
-  pairs[0] = mul_bf16x2(even, 0x7b807b80u);
-  pairs[1] = mul_bf16x2(odd, 0x7b807b80u);
+  pairs[0] = mul_bf16x2(even, kE4m3Bias);
+  pairs[1] = mul_bf16x2(odd, kE4m3Bias);
 }
 
 }  // namespace tilewright::tile

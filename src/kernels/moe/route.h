@@ -25,6 +25,12 @@ struct MoeRouteParams {
   bool is_normalized, is_softmax;  ///< else sqrt-softplus
 };
 
+/// What the entry is given: where experts are divided among ranks, ids come out as those of this
+/// one, as MoeShareParams (share.h) has them.
+struct MoeRouteOwnParams : MoeRouteParams {
+  std::int32_t first, own;  ///< own experts from number first on; own = experts: all of them
+};
+
 inline constexpr int kMoeMaxExperts = 384;
 inline constexpr int kMoeMaxTopk = 16;
 inline constexpr std::int32_t kMoeNoExpert = -2;  ///< in ids: a hash table without an answer

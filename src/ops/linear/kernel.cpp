@@ -15,6 +15,7 @@ LinearKernelList make_kernels() {
   add_direct_kernels(list);
   add_band_kernels(list);
   add_wide_bf16_kernels(list);
+  add_wide_spread_kernels(list);
   add_wide_e4m3_kernels(list);
   add_tensor_bf16_kernels(list);
   add_tensor_block_kernels(list);

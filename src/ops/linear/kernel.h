@@ -86,6 +86,7 @@ using LinearKernelList = std::vector<std::unique_ptr<LinearKernel>>;
 void add_direct_kernels(LinearKernelList& list);
 void add_band_kernels(LinearKernelList& list);
 void add_wide_bf16_kernels(LinearKernelList& list);
+void add_wide_spread_kernels(LinearKernelList& list);
 void add_wide_e4m3_kernels(LinearKernelList& list);
 void add_tensor_bf16_kernels(LinearKernelList& list);
 void add_tensor_block_kernels(LinearKernelList& list);

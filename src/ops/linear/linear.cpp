@@ -6,6 +6,7 @@
 #include "ops/linear/pack.h"
 #include "ops/linear/plan.h"
 #include "ops/linear/problem.h"
+#include "ops/linear/spread.h"
 #include "ops/linear/weight.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/operator.h"
@@ -67,6 +68,7 @@ StateOf<LinearWeight> prepare_groups(const Device& device, const ops::HostWeight
   const bool keeps_rows = ops::keeps_rows(inner.info(), info);
   GroupBytes bricks(inner, info.groups), scales(inner, info.groups);
   float alpha_bf16 = 1, alpha_e4m3 = 1;
+  bool has_power_scales = is_fp8 && !keeps_rows;
   for (std::int64_t g = 0; g < info.groups; ++g) {
     const ops::HostWeight part = host.group(g, info.groups);
     if (keeps_rows) {
@@ -78,11 +80,13 @@ StateOf<LinearWeight> prepare_groups(const Device& device, const ops::HostWeight
     const ops::PackedWeight packed = ops::pack_weight(part, info.activations);
     bricks.add(std::as_bytes(packed.bytes()));
     scales.add(std::as_bytes(std::span(packed.block_scales)));
+    has_power_scales = has_power_scales && ops::are_power_scales(packed.block_scales);
     alpha_bf16 = packed.alpha(kernels::WordOrder::kBf16);  // the same in all groups
     alpha_e4m3 = packed.alpha(kernels::WordOrder::kE4m3);
   }
-  return {device,     info,       ops::packed_shape(info), ops::word_order(info.activations),
-          alpha_bf16, alpha_e4m3, bricks.take(),           scales.take()};
+  return {device,          info,       ops::packed_shape(info), ops::word_order(info.activations),
+          alpha_bf16,      alpha_e4m3, bricks.take(),           scales.take(),
+          has_power_scales};
 }
 
 // The arguments of a group.

@@ -17,6 +17,8 @@ struct LinearWeight::State {
   float alpha_bf16 = 1, alpha_e4m3 = 1;  ///< PackedWeight::alpha()
   device::Buffer bricks;                 ///< or rows, where the device keeps_rows()
   device::Buffer block_scales;           ///< kFp8: fp32 [k / 128][n / 128]; else empty
+  /// Those are powers of two within WideParams::has_power_scales.
+  bool has_power_scales = false;
   // For block-scaled activations: rows [n, k], scales in tiles of 128 rows by 4, and alpha_bf16 the
   // scale of the tensor.
 

@@ -103,10 +103,13 @@ struct MoeParamsMaker {
             .is_softmax = p.score == MoeScore::kSoftmax};
   }
 
+  kernels::MoeRouteOwnParams own_route() const {
+    return {route(), narrow(p.first_expert), narrow(w.experts)};
+  }
+
   kernels::MoeShareParams share() const {
-    auto* const own = call.at<std::int32_t>(at.ids);
-    return {.ids = p.routing == MoeRouting::kGiven ? a.ids : own,
-            .own = own,
+    return {.ids = a.ids,
+            .own = call.at<std::int32_t>(at.ids),
             .slots = narrow(p.tokens * p.topk),
             .first = narrow(p.first_expert),
             .experts = narrow(w.experts),
@@ -309,6 +312,16 @@ struct MoeParamsMaker {
     return b;
   }
 
+  kernels::WideBf16Params spread(bool is_gate_up, const Spread& cut) const {
+    const Product m = product(is_gate_up);
+    kernels::WideBf16Params b = {};
+    bind_product(m, is_gate_up ? a.x : call.at<void>(at.h), m.k, 2,
+                 kernels::WideSpreadTile::kTokens, b);
+    cut.bind(call.at<void>(at.sums), b);
+    b.has_power_scales = m.experts.has_power_scales;
+    return b;
+  }
+
   kernels::WideE4m3Params wide8(bool is_gate_up) const {
     const Product m = product(is_gate_up);
     const kernels::WideE4m3Variant& variant =
@@ -413,7 +426,7 @@ void MoeCall::launch(std::size_t index, const Kernel& kernel, const Stream& stre
   const device::LaunchConfig config = dependent_launch(l);
   const MoeParamsMaker make = {*this};
   const bool is_gate_up = l.step == "gate_up";
-  if (l.step == "route") return kernel.launch(config, make.route(), stream);
+  if (l.step == "route") return kernel.launch(config, make.own_route(), stream);
   if (l.step == "share") return kernel.launch(config, make.share(), stream);
   if (l.step == "permute") return kernel.launch(config, make.permute(), stream);
   if (l.step == "scatter" && is_grouped(planned_.details.kernel))
@@ -430,6 +443,10 @@ void MoeCall::launch(std::size_t index, const Kernel& kernel, const Stream& stre
       return launch_direct(nullptr, kernel, stream);
     case MoeKernel::kBand:
       return kernel.launch(config, make.band(is_gate_up), stream);
+    case MoeKernel::kSpread: {
+      const Spread cut = moe_spread(opened(weights_.device).info(), info(), problem(), is_gate_up);
+      return kernel.launch(cut.config(l), make.spread(is_gate_up, cut), stream);
+    }
     case MoeKernel::kWide:
       return kernel.launch(config, make.wide(is_gate_up), stream);
     case MoeKernel::kWide8:

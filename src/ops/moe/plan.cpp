@@ -33,8 +33,9 @@ namespace tilewright::ops {
 
 namespace {
 
-constexpr MoeKernel kKernels[] = {MoeKernel::kDirect, MoeKernel::kBand, MoeKernel::kWide,
-                                  MoeKernel::kWide8,  MoeKernel::kFew,  MoeKernel::kPair};
+constexpr MoeKernel kKernels[] = {MoeKernel::kDirect, MoeKernel::kBand,  MoeKernel::kSpread,
+                                  MoeKernel::kWide,   MoeKernel::kWide8, MoeKernel::kFew,
+                                  MoeKernel::kPair};
 constexpr std::int64_t kLargestSharedBytes = 232448;
 
 // Why a kernel cannot do it; empty if it can.
@@ -55,6 +56,11 @@ std::string obstacle(MoeKernel kernel, const device::DeviceInfo& device, const M
   if (w.activations == LinearActivations::kBlockScaled)
     return "reads weights prepared for bf16 or fp8 activations; these are for block_scaled";
   if (kernel == MoeKernel::kDirect) return direct_obstacle(device, w, p);
+  if (kernel == MoeKernel::kSpread && !is_single(p)) return "is for a single expert";
+  if (kernel == MoeKernel::kSpread && !Spread::has_entry(to_kernel(w.format)))
+    return "is for fp8 and bf16 weights";
+  if (kernel == MoeKernel::kSpread && p.tokens > Spread::kMostRows)
+    return fmt::format("is for at most {} tokens", Spread::kMostRows);
   const bool is_fp8 = w.activations == LinearActivations::kFp8;
   if (kernel == MoeKernel::kWide8 && !is_fp8) return "needs weights prepared for fp8 activations";
   if (kernel == MoeKernel::kWide8 && w.format == NumberFormat::kBf16)
@@ -76,6 +82,9 @@ double cost_us(const device::DeviceInfo& device, MoeKernel kernel, const MoeWeig
   }
   if (kernel == MoeKernel::kDirect && is_blackwell(device))  // for who asks for it
     return std::numeric_limits<double>::infinity();
+  if (kernel == MoeKernel::kSpread)
+    return moe_spread(device, w, p, true).model_us(device) +
+           moe_spread(device, w, p, false).model_us(device);
   const MoeRates rates = moe_rates(kernel, w.format);
   const double active = std::max(expected_active_experts(w, p), 1.0);
   const double rows = static_cast<double>(moe_expected_rows(w, p));
@@ -242,7 +251,8 @@ class Launches {
       add("route", "moe_route", {ctas_for(p_.tokens, kernels::kMoeRouteTokens), 1, 1},
           kernels::kMoeRouteThreads);
     }
-    if (p_.all_experts > 0)
+    // Where ids are not given, the routing makes them this rank's.
+    if (p_.all_experts > 0 && p_.routing == MoeRouting::kGiven)
       add("share", "moe_share", {ctas_for(p_.tokens * p_.topk, kernels::kMoeShareThreads), 1, 1},
           kernels::kMoeShareThreads);
     const std::uint32_t ctas = permute_ctas();
@@ -352,6 +362,11 @@ class Launches {
 
   void add_product(const char* step, std::int64_t n, const kernels::BandTile& band) {
     if (is_grouped(details_.kernel)) return add_grouped(step, n);
+    if (details_.kernel == MoeKernel::kSpread) {
+      launches_.push_back(
+          moe_spread(device_, w_, p_, step == std::string_view("gate_up")).launch(device_, step));
+      return;
+    }
     if (details_.kernel == MoeKernel::kBand) {
       add(step, fmt::format("linear_band_{}_n{}", packed_format_name(w_), band.entry_tokens()),
           {persistent_ctas(ceil_div(n, band.rows()), band.tokens, band.cluster,
@@ -398,7 +413,8 @@ void add_grouped_parts(const MoeWeightsInfo& w, std::int64_t rows, Carver& carve
   at.h_scales = scales(w.inter);
 }
 
-MoeWorkspace make_workspace(const MoeWeightsInfo& w, const MoeProblem& p, MoeKernel kernel) {
+MoeWorkspace make_workspace(const device::DeviceInfo& device, const MoeWeightsInfo& w,
+                            const MoeProblem& p, MoeKernel kernel) {
   MoeWorkspace at;
   Carver carver;
   const std::int64_t slots = p.tokens * p.topk, rows = moe_rows(w, p);
@@ -420,6 +436,12 @@ MoeWorkspace make_workspace(const MoeWeightsInfo& w, const MoeProblem& p, MoeKer
     return at;
   }
   at.h = carver.carve(rows * w.inter * 2);
+  if (kernel == MoeKernel::kSpread) {  // one product after the other
+    const auto bytes = [&](bool is_gate_up) {
+      return static_cast<std::int64_t>(moe_spread(device, w, p, is_gate_up).workspace_bytes());
+    };
+    at.sums = carver.carve(std::max(bytes(true), bytes(false)));
+  }
   if (!has_rows && kernel != MoeKernel::kDirect) {  // e4m3 rows are padded, but half as wide or 128
     at.x_rows = at.y = carver.carve(rows * w.hidden * 2);
   }
@@ -435,8 +457,20 @@ MoeWorkspace make_workspace(const MoeWeightsInfo& w, const MoeProblem& p, MoeKer
 
 }  // namespace
 
+Spread moe_spread(const device::DeviceInfo& device, const MoeWeightsInfo& w, const MoeProblem& p,
+                  bool is_gate_up) {
+  return {device,
+          {.format = to_kernel(w.format),
+           .m = moe_rows(w, p),
+           .n = is_gate_up ? 2 * w.inter : w.hidden,
+           .k = is_gate_up ? w.hidden : w.inter,
+           .is_swiglu = is_gate_up}};
+}
+
 const char* to_string(MoeKernel kernel) noexcept {
   switch (kernel) {
+    case MoeKernel::kSpread:
+      return "spread";
     case MoeKernel::kDirect:
       return "direct";
     case MoeKernel::kBand:
@@ -481,7 +515,7 @@ MoePlanned make_moe_plan(const device::DeviceInfo& device, const MoeWeightsInfo&
       expected_active_experts(weights, problem) + (weights.has_shared && problem.tokens > 0);
   plan.assumption = fmt::format("{:.1f} experts", plan.expected_experts);
   if (problem.tokens > 0) {
-    out.workspace = make_workspace(weights, problem, kernel);
+    out.workspace = make_workspace(device, weights, problem, kernel);
     plan.workspace_bytes = out.workspace.total;
     plan.launches = Launches(device, weights, problem, out.details).make();
   }

@@ -7,6 +7,7 @@
 #include "formats/packed_weight.h"
 #include "kernels/linear/band/band.h"
 #include "kernels/linear/wide/sm90_wide_bf16.h"
+#include "ops/linear/spread.h"
 #include "ops/moe/grouped.h"
 
 #include <cstddef>
@@ -20,6 +21,7 @@ namespace tilewright::ops {
 enum class MoeKernel {
   kDirect,  ///< up to eight tokens, a layer in one launch: latency decides
   kBand,    ///< few tokens per expert: memory decides. bf16
+  kSpread,  ///< some tens of tokens of a single expert: k divided over CTAs of the grid. bf16
   kWide,    ///< many: bf16 products, rows gathered
   kWide8,   ///< many: FP8 products, rows gathered and quantised
   kFew,     ///< Blackwell: block-scaled products, rows gathered and quantised; weights by few rows
@@ -60,6 +62,7 @@ struct MoeWorkspace {
   std::size_t x_rows = 0, x_scales = 0, h = 0, h_codes = 0, h_scales = 0;
   std::size_t x_row_scales = 0;  ///< of NVFP4 rows
   std::size_t y = 0;             ///< in the place of x_rows
+  std::size_t sums = 0;          ///< of parts of k
   std::size_t total = 0;
 };
 
@@ -68,6 +71,10 @@ struct MoePlanned {
   MoePlanDetails details;
   MoeWorkspace workspace;
 };
+
+/// A product of kSpread.
+Spread moe_spread(const device::DeviceInfo& device, const MoeWeightsInfo& weights,
+                  const MoeProblem& problem, bool is_gate_up);
 
 /// Errors   as Moe's constructor
 MoePlanned make_moe_plan(const device::DeviceInfo& device, const MoeWeightsInfo& weights,

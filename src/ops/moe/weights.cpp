@@ -7,6 +7,7 @@
 #include "formats/packed_matrix.h"
 #include "ops/linear/pack.h"
 #include "ops/linear/source.h"
+#include "ops/linear/spread.h"
 #include "ops/moe/block_scaled_experts.h"
 #include "ops/operator/ceil_div.h"
 
@@ -162,7 +163,9 @@ class Packer {
             .block_scales = Buffer::from(device_, block_scales_),
             .alphas = Buffer::from(device_, alphas_),
             .block_scale_elems = elems,
-            .scales = Buffer(device_, 0)};
+            .scales = Buffer(device_, 0),
+            .has_power_scales = shape_.format == kernels::WeightFormat::kFp8 &&
+                                ops::are_power_scales(block_scales_)};
   }
 
  private:

@@ -26,6 +26,7 @@ struct PackedExperts {
   /// of each matrix in whole tiles of 128 rows by 4 (formats/scale_layout.h).
   device::Buffer scales;
   std::int64_t row_bytes = 0;
+  bool has_power_scales = false;  ///< block_scales are what WideParams says
 
   /// Beside alphas, of weights decoded to e4m3.
   float e4m3_alpha() const noexcept;

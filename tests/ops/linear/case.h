@@ -21,7 +21,8 @@ struct RandomWeight {
   std::vector<std::uint8_t> values, scales;
   LinearWeightSource source;
 
-  RandomWeight(NumberFormat of, std::int64_t rows, std::int64_t cols, std::uint64_t seed = 1)
+  RandomWeight(NumberFormat of, std::int64_t rows, std::int64_t cols, std::uint64_t seed = 1,
+               bool has_power_scales = false)
       : format(of), n(rows), k(cols) {
     reference::Random random(seed);
     const auto byte = [&] { return static_cast<std::uint8_t>(random.bits()); };
@@ -39,6 +40,7 @@ struct RandomWeight {
         values[i] = static_cast<std::uint8_t>((values[i] & 0x80) | 0x3f);
     }
     fill_scales(byte);
+    if (has_power_scales) make_scales_powers_of_two();
     source.format = format;
     source.values = contiguous_view(static_cast<const void*>(values.data()), value_type(), {n, k});
     if (format == NumberFormat::kFp8) {

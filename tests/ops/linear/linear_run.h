@@ -31,6 +31,7 @@ struct LinearCase {
   std::int64_t n = 80, k = 112;
   LinearProblem problem = {};
   std::int64_t groups = 1;
+  bool has_power_scales = false;  ///< of kFp8
 };
 
 class LinearRun {
@@ -38,7 +39,7 @@ class LinearRun {
   LinearRun(const Device& device, const LinearCase& c)
       : device_(device),
         case_problem_(c.problem),
-        weight_(c.format, c.n, c.k, 7),
+        weight_(c.format, c.n, c.k, 7, c.has_power_scales),
         host_(open(weight_, c.activations)) {
     weight_.source.groups = c.groups;
     prepared_ = LinearWeight::prepare(device, weight_.source, c.activations);

@@ -61,7 +61,7 @@ TEST_P(LinearRunTest, EveryFormatAtEveryNumberOfRows) {
 }
 
 bool is_wide_bf16_tested(const std::string& name, NumberFormat format) {
-  if (name == "wide_bf16_t128_r2_s2") return true;
+  if (name == "wide_bf16_t128_r2_s2" || name == "wide_bf16_spread") return true;
   return format == NumberFormat::kNvfp4 &&
          (name == "wide_bf16_t32_tall_s4" || name == "wide_bf16_t192_r2" ||
           name == "wide_bf16_t256_r4");
@@ -148,6 +148,34 @@ TEST_P(LinearRunTest, GroupsOfEveryFormat) {
                            .x_stride = m == 19 ? 496 : 0,
                            .out_stride = m == 19 ? 3 * rows + 8 : 0},
                .groups = 3});
+    }
+  }
+}
+
+// k divided over CTAs of the grid: parts that add up all tokens or none, groups, several tiles of
+// tokens, scales of any size and powers of two.
+TEST_P(LinearRunTest, SpreadOverTheGrid) {
+  if (is_blackwell()) GTEST_SKIP() << "is for Hopper";
+  struct Shape {
+    std::int64_t m, n, k, groups;
+  };
+  for (const NumberFormat format : {NumberFormat::kFp8, NumberFormat::kBf16}) {
+    for (const Shape& s : {Shape{40, 384, 1088, 1}, {64, 256, 512, 2}, {70, 48, 272, 1}}) {
+      for (const bool has_power_scales : {false, true}) {
+        if (has_power_scales && format != NumberFormat::kFp8) continue;
+        const bool is_f32 = s.m != 64;
+        check({.format = format,
+               .n = s.n,
+               .k = s.k,
+               .problem = {.m = s.m,
+                           .out_dtype = is_f32 ? DType::kF32 : DType::kBF16,
+                           .has_bias = is_f32,
+                           .x_stride = s.k * s.groups + 8,
+                           .out_stride = s.n + 8,
+                           .kernel = "wide_bf16_spread"},
+               .groups = s.groups,
+               .has_power_scales = has_power_scales});
+      }
     }
   }
 }

@@ -147,6 +147,27 @@ TEST_P(MoeDirectTest, ASingleExpert) {
   }
 }
 
+// Tokens of one expert, k of both products over CTAs of the grid: scales of gate and up that
+// differ, powers of two and others; two tiles of tokens.
+TEST_P(MoeDirectTest, ASingleExpertOverTheGrid) {
+  if (is_blackwell()) GTEST_SKIP() << "is for Hopper";
+  for (const NumberFormat format : {NumberFormat::kFp8, NumberFormat::kBf16}) {
+    for (const bool has_power_scales : {false, true}) {
+      if (has_power_scales && format != NumberFormat::kFp8) continue;
+      MoeCase c = direct_case({format}, has_power_scales ? 40 : 66);
+      c.inter = 272;
+      c.experts = 1;
+      c.problem.topk = 1;
+      c.problem.routing = MoeRouting::kSingle;
+      c.problem.out_dtype = has_power_scales ? DType::kF32 : DType::kBF16;
+      c.problem.kernel = "spread";
+      c.problem.swiglu_limit = 10;
+      c.has_power_scales = has_power_scales;
+      check(c);
+    }
+  }
+}
+
 // Routed experts of one format and a shared one of fp8: each as it is alone, bit for bit.
 TEST_P(MoeDirectTest, RoutedAndSharedExpertsInTheSameLaunch) {
   for (const DirectWay& way : {kDirectWays[2], kDirectWays[5]}) {

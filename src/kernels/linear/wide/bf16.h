@@ -48,6 +48,9 @@ struct WideCluster {
     row = rank % rows;
     split = rank / rows;
   }
+  // A CTA without a cluster that does a part of k.
+  __device__ WideCluster(std::int32_t of_split, std::int32_t of_splits)
+      : row(0), rows(1), split(of_split), splits(of_splits) {}
   __device__ bool is_alone() const { return rows * splits == 1; }
   // The CTAs that share tokens.
   __device__ std::uint16_t mask() const {

@@ -8,6 +8,8 @@
 #include "ptx/mbarrier.h"
 #include "tile/warpgroup_mma.h"
 
+#include <type_traits>
+
 namespace tilewright::tile {
 
 template <class C>
@@ -81,6 +83,7 @@ struct WideBf16Consumer {
     const float* at[2];
     std::int64_t stride;
     float current[2], next[2];
+    std::uint32_t factors[2] = {kE4m3Bias, kE4m3Bias};  // of weights
 
     __device__ BlockScales(const WideBf16Consumer& consumer, const WideTile& tile) {
       if constexpr (kHasBlockScales) {
@@ -142,31 +145,34 @@ struct WideBf16Consumer {
   // d = the sums of this CTA's steps. A product with A from registers keeps its warps from issuing
   // another one until it runs: so the next fragment is decoded after each product, not after a
   // row of them. One product stays in flight; the one before it has released its fragment.
-  template <int N>
+  // Scales: BlockScales, or WideAnyScales (any_scales.h).
+  template <int N, class Scales>
   __device__ __forceinline__ void multiply(Accumulators d, const WideTile& tile) {
+    constexpr bool kScalesSums = kHasBlockScales && std::is_same_v<Scales, BlockScales>;
+    constexpr bool kScalesAny = kHasBlockScales && !kScalesSums;
     if (steps.begin == steps.end) return;
     const std::uint32_t brick = brick_of(tile);
-    [[maybe_unused]] BlockScales scales(*this, tile);
+    [[maybe_unused]] Scales scales(*this, tile);
     Words words;
     std::uint32_t a[2][4], last = 0;
     fetch(words, brick);
-    words.template decode<0>(a[0], places);
+    words.template decode<0>(a[0], places, scales.factors);
     for (std::int32_t step = steps.begin;;) {
       const std::uint64_t x =
           Box<N, 2 * kernels::kWideBf16Step>::k_major(memory.x + at.stage * memory.x_bytes);
-      if constexpr (kHasBlockScales) {
+      if constexpr (kScalesSums) {
         if (step > steps.begin && step % kWideBf16BlockSteps == 0) scales.change(d, params, step);
       }
       issue<N>(d, a[0], x);
       ptx::wgmma_wait_group_sync_aligned<1>();
       if (step > steps.begin) release(last);
-      words.template decode<1>(a[1], places);
+      words.template decode<1>(a[1], places, scales.factors);
       issue<N>(d, a[1], advance_descriptor(x, 2));
       ptx::wgmma_wait_group_sync_aligned<1>();
-      words.template decode<2>(a[0], places);
+      words.template decode<2>(a[0], places, scales.factors);
       issue<N>(d, a[0], advance_descriptor(x, 4));
       ptx::wgmma_wait_group_sync_aligned<1>();
-      words.template decode<3>(a[1], places);
+      words.template decode<3>(a[1], places, scales.factors);
       last = at.stage;
       at.advance(memory.stages);
       const bool is_last = ++step == steps.end;
@@ -174,7 +180,8 @@ struct WideBf16Consumer {
       issue<N>(d, a[1], advance_descriptor(x, 6));
       if (is_last) break;
       ptx::wgmma_wait_group_sync_aligned<1>();
-      words.template decode<0>(a[0], places);
+      if constexpr (kScalesAny) scales.advance(d, step);
+      words.template decode<0>(a[0], places, scales.factors);
     }
     ptx::wgmma_wait_group_sync_aligned<0>();
     ptx::wgmma_fence_operand(d);
@@ -183,28 +190,29 @@ struct WideBf16Consumer {
   }
 
   // A loop for each width of products: a choice inside of the loop costs as much as a product.
+  template <class Scales = BlockScales>
   __device__ __forceinline__ void multiply_any(Accumulators d, const WideTile& tile) {
     const std::int32_t granules = ceil_div(tile.tokens, kernels::kWideGranule);
     if constexpr (C::kMaxTokens == 64) {
-      return granules == 1 ? multiply<32>(d, tile) : multiply<64>(d, tile);
+      return granules == 1 ? multiply<32, Scales>(d, tile) : multiply<64, Scales>(d, tile);
     } else {
       switch (granules) {
         case 1:
-          return multiply<32>(d, tile);
+          return multiply<32, Scales>(d, tile);
         case 2:
-          return multiply<64>(d, tile);
+          return multiply<64, Scales>(d, tile);
         case 3:
-          return multiply<96>(d, tile);
+          return multiply<96, Scales>(d, tile);
         case 4:
-          return multiply<128>(d, tile);
+          return multiply<128, Scales>(d, tile);
         case 5:
-          return multiply<160>(d, tile);
+          return multiply<160, Scales>(d, tile);
         case 6:
-          return multiply<192>(d, tile);
+          return multiply<192, Scales>(d, tile);
         case 7:
-          return multiply<224>(d, tile);
+          return multiply<224, Scales>(d, tile);
         default:
-          return multiply<256>(d, tile);
+          return multiply<256, Scales>(d, tile);
       }
     }
   }

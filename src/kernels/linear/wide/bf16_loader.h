@@ -29,7 +29,7 @@ struct WideBf16Loader {
     const std::uint8_t* weights;
     std::int64_t step_bytes;
     std::uint32_t weight_bytes;
-    std::int32_t boxes, first_token;
+    std::int32_t boxes, first_token, first_column;
   };
   __device__ Source source_of(const WideTile& tile, const WideSteps& steps) const {
     const std::int32_t bricks = ceil_div(params.n, kernels::kBrickRows);
@@ -43,6 +43,7 @@ struct WideBf16Loader {
                      steps.begin * source.step_bytes + first_brick * C::kBrickBytes;
     source.boxes = ceil_div(granules * kernels::kWideGranule, params.box_tokens);
     source.first_token = tile.first_token;
+    source.first_column = tile.x_column;
     return source;
   }
 
@@ -59,15 +60,15 @@ struct WideBf16Loader {
     const std::uint32_t full = memory.full + at.stage * 8;
     const std::uint32_t box_bytes = params.box_tokens * kernels::kWideBf16Step * 2;
     const std::uint32_t x = memory.x + at.stage * memory.x_bytes;
+    const std::int32_t column = source.first_column + step * kernels::kWideBf16Step;
     for (std::int32_t box = cluster.row; box < source.boxes; box += cluster.rows) {
       const std::int32_t token = source.first_token + box * params.box_tokens;
       if (cluster.rows == 1) {
-        ptx::cp_async_bulk_tensor_2d_shared_global(x + box * box_bytes, params.x_map,
-                                                   step * kernels::kWideBf16Step, token, full);
+        ptx::cp_async_bulk_tensor_2d_shared_global(x + box * box_bytes, params.x_map, column, token,
+                                                   full);
       } else {
         ptx::cp_async_bulk_tensor_2d_shared_global_multicast(x + box * box_bytes, params.x_map,
-                                                             step * kernels::kWideBf16Step, token,
-                                                             full, cluster.mask());
+                                                             column, token, full, cluster.mask());
       }
     }
   }

@@ -181,7 +181,7 @@ struct WideEpilogue {
   __device__ __forceinline__ void store_f32(Results d) const {
     const std::int32_t row = first_row + warp() * 16;
     if (row >= params.n) return;
-    const std::int32_t column = (params.is_swiglu ? row / 2 : row) + lane() / 4;
+    const std::int32_t column = tile.y_column + (params.is_swiglu ? row / 2 : row) + lane() / 4;
     std::int32_t token = lane() % 4 * 2;
     auto* y = static_cast<float*>(params.y) + (tile.first_token + token) * params.y_pitch + column;
 #pragma unroll
@@ -239,7 +239,7 @@ struct WideEpilogue {
     std::int32_t token = thread / kChunks;
     const std::uint32_t from = staging + place<IsSwiglu>(token, chunk);
     auto* y = static_cast<std::uint16_t*>(params.y) + (tile.first_token + token) * params.y_pitch +
-              column;
+              tile.y_column + column;
 #pragma unroll
     for (int round = 0; round < (kEights + 7) / 8; ++round) {
       const std::int32_t base = round * kRoundTokens;

@@ -16,6 +16,8 @@ struct WideTile {
   std::int32_t skipped;      ///< first tokens that belong to the matrix before
   std::int32_t tokens;       ///< that are there, at least 1
   std::int32_t row_tile;     ///< may lie past the last one, where it only helps to load tokens
+  /// Of x and of y: where a matrix takes columns of x of its own, and makes those of y.
+  std::int32_t x_column = 0, y_column = 0;
 
   /// The same for all threads, and known to be: products in a divergent loop would be serialised.
   __device__ WideTile uniform() const {

@@ -38,8 +38,14 @@ struct WideParams {
   float alpha;
   float swiglu_limit;  ///< infinity for none
   std::uint8_t is_swiglu, is_f32;
+  /// sm90_wide_spread.h: block_scales are powers of two from 2^kLeastPowerScale to
+  /// 2^kMostPowerScale, with which every product of a weight is exact in bf16.
+  std::uint8_t has_power_scales;
 };
 
+/// Of has_power_scales: so far from the ends of bf16 and f32 that no product of a token leaves them
+/// which would not without its scale.
+inline constexpr int kLeastPowerScale = -60, kMostPowerScale = 7;
 inline constexpr int kWideGranule = 32;  ///< tiles are that many tokens, or a multiple
 /// Results on their way out: 64 tokens of the 64 rows of a warpgroup in bf16.
 inline constexpr int kWideStagingBytes = 64 * 64 * 2;

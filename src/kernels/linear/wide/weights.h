@@ -63,9 +63,11 @@ struct WideWords {
     }
   }
 
-  /// The fragment of step Step: rows g and g + 8, K 2t and 2t + 1, then both + 8.
+  /// The fragment of step Step: rows g and g + 8, K 2t and 2t + 1, then both + 8. FP8: times
+  /// `factors` / 2^120, of rows g and of rows g + 8.
   template <int Step>
-  __device__ void decode(std::uint32_t (&a)[4], const Places& places) const {
+  __device__ void decode(std::uint32_t (&a)[4], const Places& places,
+                         const std::uint32_t (&factors)[2]) const {
     if constexpr (Format == WeightFormat::kNvfp4) {
       decode_fp4_bf16_neighbours<Order>(a, words[Step][0],
                                         {bf16_factors<Format>(scales[0], scale_selector(Step)),
@@ -79,7 +81,7 @@ struct WideWords {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         std::uint32_t pairs[2];
-        decode_e4m3_bf16(pairs, words[Step][h]);
+        decode_e4m3_bf16(pairs, words[Step][h], factors[h]);
         a[h] = pairs[0];
         a[2 + h] = pairs[1];
       }
