@@ -25,9 +25,21 @@ using kernels::SlabTile;
 
 extern __shared__ __align__(128) std::uint8_t slab_shared[];
 
+// Each instruction of a launch behind the wait runs once or a few times, and comes from memory: the
+// kernels of a step are more code than caches hold. So there is no division where it can be
+// avoided, and where loops run once they are not unrolled.
+
+/// A unit of a team, and where its rows are.
+struct SlabUnit {
+  std::int32_t index, matrix, tile;  ///< tile: of its matrix
+};
+
 /// A team's units, one after the other, and this warp's blocks of K of each.
 struct SlabCursor {
-  std::int32_t unit, block;
+  SlabUnit unit;
+  std::int32_t block;
+  std::uint32_t bytes;       ///< of a block of the unit
+  const std::uint8_t* from;  ///< the block
 };
 
 template <WeightFormat Format, int Bricks>
@@ -45,62 +57,89 @@ struct Slab {
       : p(params), cta(static_cast<std::int32_t>(cta_here)) {
     const auto warp = static_cast<std::int32_t>(threadIdx.x / 32);
     lane = static_cast<std::int32_t>(threadIdx.x % 32);
-    team = warp / p.k_warps;
+    team = p.teams == 1 ? 0 : warp / p.k_warps;
     part = warp - team * p.k_warps;
     base = ptx::shared_address(slab_shared);
     ring = base + static_cast<std::uint32_t>(warp * p.stages * kStageBytes);
     barriers = base + p.barriers_at + static_cast<std::uint32_t>(warp * p.stages) * 8;
     stride = static_cast<std::int32_t>(ctas) * p.teams;
   }
-  __device__ std::int32_t first_unit() const { return cta * p.teams + team; }
+  __device__ SlabUnit first_unit() const { return unit_at(cta * p.teams + team); }
+  __device__ SlabUnit unit_at(std::int32_t index) const {
+    const std::int32_t matrix = p.matrices == 1 ? 0 : index / p.row_tiles;
+    return {index, matrix, index - matrix * p.row_tiles};
+  }
+  /// This team's next one.
+  __device__ void advance(SlabUnit& unit) const {
+    unit.index += stride;
+    unit.tile += stride;
+    if (p.matrices == 1) return;
+#pragma unroll 1
+    while (unit.tile >= p.row_tiles) {
+      unit.tile -= p.row_tiles;
+      ++unit.matrix;
+    }
+  }
+  /// Bricks that a unit has.
+  __device__ std::int32_t bricks_of(const SlabUnit& unit) const {
+    return min(Bricks, p.all_bricks - unit.tile * Bricks);
+  }
 
   // --- Weights: one thread of each warp.
 
+  __device__ SlabCursor first_block() const {
+    SlabCursor at;
+    at.unit = first_unit();
+    aim(at);
+    return at;
+  }
+  /// At this warp's first block of the unit.
+  __device__ void aim(SlabCursor& at) const {
+    at.block = part;
+    at.bytes = static_cast<std::uint32_t>(bricks_of(at.unit) * kBrickBytes);
+    at.from = p.weights + at.unit.matrix * p.matrix_bytes +
+              (std::int64_t{part} * p.all_bricks + at.unit.tile * Bricks) * kBrickBytes;
+  }
   __device__ void load(const SlabCursor& at, std::uint32_t stage, std::uint64_t policy) const {
-    const std::int32_t matrix = at.unit / p.row_tiles;
-    const std::int32_t first = (at.unit - matrix * p.row_tiles) * Bricks;
-    const auto bytes = static_cast<std::uint32_t>(min(Bricks, p.all_bricks - first) * kBrickBytes);
-    const std::uint8_t* from = p.weights + matrix * p.matrix_bytes +
-                               (std::int64_t{at.block} * p.all_bricks + first) * kBrickBytes;
     const std::uint32_t barrier = barriers + stage * 8;
-    ptx::mbarrier_arrive_expect_tx(barrier, bytes);
-    ptx::cp_async_bulk_shared_global(ring + stage * kStageBytes, from, bytes, barrier, policy);
+    ptx::mbarrier_arrive_expect_tx(barrier, at.bytes);
+    ptx::cp_async_bulk_shared_global(ring + stage * kStageBytes, at.from, at.bytes, barrier,
+                                     policy);
   }
   __device__ void advance(SlabCursor& at) const {
     at.block += p.k_warps;
+    at.from += std::int64_t{p.k_warps} * p.all_bricks * kBrickBytes;
     if (at.block < p.all_blocks) return;
-    at.block = part;
-    at.unit += stride;
+    advance(at.unit);
+    aim(at);
   }
 
   // --- Tokens and scales: all threads of the CTA.
 
   /// Scales, and the norm if there is one: they belong to the weight. Before its bulk copies are
-  /// asked for, or they come behind those.
+  /// asked for, or they come behind those. A warp for each unit.
   __device__ void ask_for_scales() const {
     if constexpr (kHasScales) {
-      const std::int32_t blocks = SlabTile::scale_blocks(p), all = p.teams * p.slots * blocks;
-      for (auto i = static_cast<std::int32_t>(threadIdx.x); i < all;
-           i += static_cast<std::int32_t>(blockDim.x)) {
-        const std::int32_t here = i / blocks, block = i - here * blocks, unit = unit_of(here);
-        if (unit >= p.units) continue;
-        const std::int32_t matrix = unit / p.row_tiles;
-        const std::int32_t row = (unit - matrix * p.row_tiles) * Bricks * kernels::kBrickRows;
-        ptx::cp_async_ca_shared_global_4(
-            base + p.scales_at + static_cast<std::uint32_t>(i) * 4,
-            p.block_scales + (std::int64_t{matrix} * blocks + block) * p.scale_rows +
-                row / kernels::kFp8BlockRows,
-            4);
+      const std::int32_t blocks = SlabTile::scale_blocks(p);
+#pragma unroll 1
+      for (std::int32_t slot = part; slot < p.slots; slot += p.k_warps) {
+        const SlabUnit unit = unit_at(cta * p.teams + team + slot * stride);
+        if (unit.index >= p.units) return;
+        const float* const from = p.block_scales +
+                                  std::int64_t{unit.matrix} * blocks * p.scale_rows +
+                                  unit.tile * Bricks * kernels::kBrickRows / kernels::kFp8BlockRows;
+#pragma unroll 1
+        for (std::int32_t block = lane; block < blocks; block += 32)
+          ptx::cp_async_ca_shared_global_4(
+              base + p.scales_at +
+                  static_cast<std::uint32_t>((team * p.slots + slot) * blocks + block) * 4,
+              from + std::int64_t{block} * p.scale_rows, 4);
       }
     }
   }
-  /// The unit of a place in shared memory: slots of a team side by side.
-  __device__ std::int32_t unit_of(std::int32_t here) const {
-    const std::int32_t of_team = here / p.slots;
-    return cta * p.teams + of_team + (here - of_team * p.slots) * stride;
-  }
 
   __device__ void ask_for_norm() const {
+#pragma unroll 1
     for (auto i = static_cast<std::int32_t>(threadIdx.x); i < p.k / 8;
          i += static_cast<std::int32_t>(blockDim.x))
       ptx::cp_async_cg_shared_global_16(base + p.norm_at + static_cast<std::uint32_t>(i) * 16,
@@ -157,38 +196,55 @@ struct Slab {
     return {words[0], words[1], words[2], words[3]};
   }
 
-  /// All of K of all tokens, for every unit that has a matrix of its own. K is padded with zeros.
+  /// All of K of all tokens; where there are several matrices, of every unit's, by its team. K is
+  /// padded with zeros.
   template <bool kTurns>
   __device__ void load_tokens() const {
     constexpr int kAtOnce = kTurns ? 1 : 4;  // loads in flight
-    const std::int32_t chunks = p.all_blocks * 8;
-    const std::int32_t rows = (p.matrices == 1 ? 1 : p.teams * p.slots) * p.m;
-    const auto threads = static_cast<std::int32_t>(blockDim.x);
-    for (auto first = static_cast<std::int32_t>(threadIdx.x); first < rows * chunks;
-         first += threads * kAtOnce) {
+    const bool is_shared = p.matrices == 1;
+    const std::int32_t chunks = p.all_blocks * 8, slots = is_shared ? 1 : p.slots;
+    const std::int32_t threads = is_shared ? static_cast<std::int32_t>(blockDim.x) : p.k_warps * 32;
+    const std::uint32_t to =
+        p.tokens_at +
+        static_cast<std::uint32_t>(is_shared ? 0 : team * p.slots * p.m) * p.token_bytes;
+    SlabUnit unit = first_unit();
+    std::int32_t slot = 0, token = 0,
+                 chunk = is_shared ? static_cast<std::int32_t>(threadIdx.x) : part * 32 + lane;
+    const auto settle = [&] {
+#pragma unroll 1
+      while (chunk >= chunks) {
+        chunk -= chunks;
+        if (++token < p.m) continue;
+        token = 0;
+        ++slot;
+        if (!is_shared) advance(unit);
+      }
+    };
+    settle();
+#pragma unroll 1
+    while (slot < slots) {
       uint4 values[kAtOnce];
-      std::uint32_t to[kAtOnce];
+      std::uint8_t* places[kAtOnce];
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i) {
-        const std::int32_t at = first + i * threads, row = at / chunks, chunk = at - row * chunks;
+        places[i] = nullptr;
+        if (slot >= slots) continue;
         values[i] = uint4{};
-        to[i] = static_cast<std::uint32_t>(row) * p.token_bytes +
-                static_cast<std::uint32_t>(chunk) * 16;
-        if (at >= rows * chunks || chunk * 8 >= p.k) continue;
-        const std::int32_t here = row / p.m, token = row - here * p.m;
-        const std::int32_t unit = unit_of(here);
-        if (unit >= p.units) continue;
-        const std::int32_t matrix = p.matrices == 1 ? 0 : unit / p.row_tiles;
-        const std::int32_t column = matrix * p.k + chunk * 8;
-        values[i] = *reinterpret_cast<const uint4*>(static_cast<const std::uint16_t*>(p.x) +
-                                                    token * p.x_stride + column);
-        if (kTurns) values[i] = turned_back(values[i], token, column);
+        places[i] = slab_shared + to +
+                    static_cast<std::uint32_t>(slot * p.m + token) * p.token_bytes +
+                    static_cast<std::uint32_t>(chunk) * 16;
+        if (chunk * 8 < p.k && (is_shared || unit.index < p.units)) {
+          const std::int32_t column = (is_shared ? 0 : unit.matrix) * p.k + chunk * 8;
+          values[i] = *reinterpret_cast<const uint4*>(static_cast<const std::uint16_t*>(p.x) +
+                                                      token * p.x_stride + column);
+          if (kTurns) values[i] = turned_back(values[i], token, column);
+        }
+        chunk += threads;
+        settle();
       }
 #pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
-        if (first + i * threads >= rows * chunks) break;
-        *reinterpret_cast<uint4*>(slab_shared + p.tokens_at + to[i]) = values[i];
-      }
+      for (int i = 0; i < kAtOnce; ++i)
+        if (places[i] != nullptr) *reinterpret_cast<uint4*>(places[i]) = values[i];
     }
   }
 
@@ -274,13 +330,15 @@ struct Slab {
                           team * p.slots * SlabTile::scale_blocks(p);
     DeepPosition at;
     std::int32_t slot = 0;
-    for (std::int32_t unit = first_unit(); unit < p.units; unit += stride, ++slot) {
+#pragma unroll 1
+    for (SlabUnit unit = first_unit(); p.units > unit.index; advance(unit), ++slot) {
       const std::int32_t here = p.matrices == 1 ? 0 : team * p.slots + slot;
       const std::uint32_t tokens =
           base + p.tokens_at + static_cast<std::uint32_t>(here * p.m + lane / 4) * p.token_bytes +
           static_cast<std::uint32_t>(lane % 4) * 32;
-      const std::int32_t last = min(Bricks, p.all_bricks - unit % p.row_tiles * Bricks) - 1;
+      const std::int32_t last = bricks_of(unit) - 1;
       float sums[Bricks][4] = {};
+#pragma unroll 1
       for (std::int32_t block = part; block < p.all_blocks; block += p.k_warps) {
         std::uint32_t b[4][2];
         read_tokens(b, tokens + static_cast<std::uint32_t>(block) * 128);
@@ -288,7 +346,7 @@ struct Slab {
         ptx::mbarrier_wait_parity(barriers + at.stage * 8, at.parity);
         multiply(sums, ring + at.stage * kStageBytes + granule, last, b, scale);
         __syncwarp();
-        if (ahead.unit < p.units) {
+        if (p.units > ahead.unit.index) {
           if (lane == 0) load(ahead, at.stage, policy);
           advance(ahead);
         }
@@ -309,30 +367,42 @@ struct Slab {
       static_cast<__nv_bfloat16*>(p.y)[at] = __float2bfloat16_rn(value);
     }
   }
-  /// Adds the parts of K in their order. Threads side by side have rows side by side.
+  /// Adds the parts of K in their order. A team's threads have its units; those side by side rows
+  /// side by side.
   __device__ void finish() const {
     const std::int32_t of_unit = Bricks * p.m * kernels::kBrickRows;
-    const std::int32_t all = p.teams * p.slots * of_unit;
-    for (auto i = static_cast<std::int32_t>(threadIdx.x); i < all;
-         i += static_cast<std::int32_t>(blockDim.x)) {
-      const std::int32_t here = i / of_unit, at = i - here * of_unit, unit = unit_of(here);
-      const std::int32_t r = at % kernels::kBrickRows, fragment = at / kernels::kBrickRows;
-      const std::int32_t brick = fragment / p.m, token = fragment - brick * p.m;
-      const std::int32_t matrix = unit / p.row_tiles;
-      const std::int32_t row =
-          ((unit - matrix * p.row_tiles) * Bricks + brick) * kernels::kBrickRows + r;
-      if (unit >= p.units || row >= p.n) continue;
-      const float* sums = sums_of(here, 0) + at;
+    const std::int32_t fragments = p.slots * Bricks * p.m;
+    const std::int32_t r = lane % kernels::kBrickRows;
+#pragma unroll 1
+    for (std::int32_t fragment = part * 2 + lane / kernels::kBrickRows; fragment < fragments;
+         fragment += p.k_warps * 2) {
+      const std::int32_t all_bricks = p.m == 1 ? fragment : fragment / p.m;  // of the team
+      const std::int32_t token = fragment - all_bricks * p.m;
+      const std::int32_t slot = all_bricks / Bricks, brick = all_bricks % Bricks;
+      const SlabUnit unit = unit_at(cta * p.teams + team + slot * stride);
+      const std::int32_t row = (unit.tile * Bricks + brick) * kernels::kBrickRows + r;
+      if (unit.index >= p.units || row >= p.n) continue;
+      const float* sums =
+          sums_of(team * p.slots + slot, 0) + (brick * p.m + token) * kernels::kBrickRows + r;
       float value = 0;
-      for (std::int32_t other = 0; other < p.k_warps; ++other) value += sums[other * of_unit];
+#pragma unroll 1
+      for (std::int32_t first = 0; first < p.k_warps; first += 4) {
+        float parts[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          parts[i] = first + i < p.k_warps ? sums[(first + i) * of_unit] : 0;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) value += parts[i];
+      }
       value *= p.alpha;
-      const std::int32_t column = matrix * p.n + row;
+      const std::int32_t column = unit.matrix * p.n + row;
       store(token, column, p.bias != nullptr ? value + p.bias[column] : value);
     }
   }
 
   __device__ void run() const {
     if (lane == 0) {
+#pragma unroll 1
       for (std::int32_t i = 0; i < p.stages; ++i)
         ptx::mbarrier_init(barriers + static_cast<std::uint32_t>(i) * 8, 1);
       ptx::fence_mbarrier_init_release_cluster();
@@ -343,8 +413,9 @@ struct Slab {
     if (p.input == SlabInput::kNormalised) ask_for_norm();
     ptx::cp_async_commit_group();
     const std::uint64_t policy = ptx::createpolicy_fractional_l2_evict_first();
-    SlabCursor ahead = {first_unit(), part};
-    for (std::int32_t i = 0; i < p.stages && ahead.unit < p.units; ++i) {
+    SlabCursor ahead = first_block();
+#pragma unroll 1
+    for (std::int32_t i = 0; i < p.stages && p.units > ahead.unit.index; ++i) {
       if (lane == 0) load(ahead, static_cast<std::uint32_t>(i), policy);
       advance(ahead);
     }
@@ -381,8 +452,11 @@ __device__ inline void linear_slab_pair(const SlabPairParams& params) {
 
 }  // namespace tilewright::tile
 
+/// Registers of a thread, of 512: with 80 a CTA fits beside one of a hyper-connection, which is
+/// under way before a projection.
+inline constexpr int kSlabRegisters = 80, kSlabMostRegisters = 128;
+
 /// Entry linear_slab_NAME_bBRICKS.
-#define TILEWRIGHT_LINEAR_SLAB(NAME, FORMAT, BRICKS)                \
-  TILEWRIGHT_KERNEL(linear_slab_##NAME##_b##BRICKS, SlabParams,     \
-                    __launch_bounds__(SlabTile::kMaxWarps * 32, 1), \
+#define TILEWRIGHT_LINEAR_SLAB(NAME, FORMAT, BRICKS, REGISTERS)                         \
+  TILEWRIGHT_KERNEL(linear_slab_##NAME##_b##BRICKS, SlabParams, __maxnreg__(REGISTERS), \
                     tile::linear_slab<WeightFormat::FORMAT, BRICKS>)

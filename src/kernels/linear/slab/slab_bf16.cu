@@ -5,8 +5,8 @@
 
 namespace tilewright::kernels {
 
-TILEWRIGHT_LINEAR_SLAB(bf16, kBf16, 1)
-TILEWRIGHT_LINEAR_SLAB(bf16, kBf16, 2)
-TILEWRIGHT_LINEAR_SLAB(bf16, kBf16, 4)
+TILEWRIGHT_LINEAR_SLAB(bf16, kBf16, 1, kSlabRegisters)
+TILEWRIGHT_LINEAR_SLAB(bf16, kBf16, 2, kSlabMostRegisters)
+TILEWRIGHT_LINEAR_SLAB(bf16, kBf16, 4, kSlabMostRegisters)
 
 }  // namespace tilewright::kernels

@@ -19,11 +19,11 @@
 
 namespace tilewright::kernels {
 
-TILEWRIGHT_LINEAR_SLAB(fp8, kFp8, 1)
-TILEWRIGHT_LINEAR_SLAB(fp8, kFp8, 2)
-TILEWRIGHT_LINEAR_SLAB(fp8, kFp8, 4)
+TILEWRIGHT_LINEAR_SLAB(fp8, kFp8, 1, kSlabRegisters)
+TILEWRIGHT_LINEAR_SLAB(fp8, kFp8, 2, kSlabRegisters)
+TILEWRIGHT_LINEAR_SLAB(fp8, kFp8, 4, kSlabMostRegisters)
 
-TILEWRIGHT_KERNEL(linear_slab_pair, SlabPairParams, __launch_bounds__(SlabTile::kMaxWarps * 32, 1),
+TILEWRIGHT_KERNEL(linear_slab_pair, SlabPairParams, __maxnreg__(kSlabRegisters),
                   tile::linear_slab_pair)
 
 }  // namespace tilewright::kernels
