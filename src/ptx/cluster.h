@@ -90,6 +90,12 @@ __device__ inline void barrier_cluster_arrive_aligned() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 
+/// The same without release: for barriers that fence_mbarrier_init_release_cluster() has made
+/// known, and nothing else. A release waits for all that the CTA has asked of memory.
+__device__ inline void barrier_cluster_arrive_relaxed_aligned() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+
 /// Waits until all threads of the cluster have arrived, with acquire at cluster scope.
 __device__ inline void barrier_cluster_wait_aligned() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");

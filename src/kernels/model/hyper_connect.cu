@@ -398,6 +398,7 @@ __device__ void do_columns(const HyperConnectParams& params, const Columns& colu
   const HyperMergeParams& p = params.merge;
   StreamColumns x = {};
   merge(params, columns, of, cta, x);
+  ptx::barrier_cluster_wait_aligned();  // barriers are there, of this CTA and of the others
   ptx::mbarrier_wait_parity(ptx::shared_address(&shared.has_fn), 0);
   const int quarter = warp % kQuarters;
   float4* const parts = shared.parts[of.token][quarter];
@@ -426,6 +427,7 @@ __device__ void do_mix(const HyperConnectParams& params, const RouterPart& route
                        int lane, Shared& shared) {
   const HyperPreParams& p = params.pre;
   const MixTerms terms(p, lane);
+  ptx::barrier_cluster_wait_aligned();
   sync_roles();
   push_sums(shared, p.tokens, cta);
   if (lane < p.tokens) ptx::mbarrier_arrive_remote(at_cta(&shared.is_read, lane));
@@ -455,12 +457,14 @@ __device__ void connect(const HyperConnectParams& params) {
   if (warp == kWarps) {
     if (lane == 0) init_barriers(params, router, cta, shared);
     __syncwarp();
+  }
+  // That barriers are there is waited for when they are needed. Copies come behind this arrival:
+  // they are issued one by one, and it would wait for that.
+  ptx::barrier_cluster_arrive_relaxed_aligned();
+  if (warp == kWarps) {
     load_fn(p, columns, fn, ptx::shared_address(&shared.has_fn), lane);
     if (router.is_there()) router.prefetch(lane);
-  }
-  ptx::griddepcontrol_launch_dependents();
-  ptx::cluster_sync();  // before anybody pushes
-  if (warp == kWarps) {
+    ptx::griddepcontrol_launch_dependents();  // its copies come behind these
     ptx::griddepcontrol_wait();
     return do_mix(params, router, cta, lane, shared);
   }

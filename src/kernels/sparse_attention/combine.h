@@ -33,63 +33,74 @@ struct Parts {
   // Largest lse, and sum of the parts' sums relative to it.
   __device__ tile::SparseRowSum sum(std::int32_t lane) const {
     float top = -INFINITY;
+#pragma unroll 1
     for (std::int32_t i = lane; i < merge.parts; i += 32) top = fmaxf(top, lse(i));
 #pragma unroll
     for (int step = 16; step > 0; step /= 2)
       top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, step));
     const float base = top == -INFINITY ? 0.0f : top;
     float sum = 0;
+#pragma unroll 1
     for (std::int32_t i = lane; i < merge.parts; i += 32)
       sum += ptx::ex2_approx_ftz_f32(lse(i) - base);
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(kAllLanes, sum, step);
     return {top, sum};
   }
+};
 
-  __device__ void load(std::int32_t lane, std::int32_t part, float4 (&x)[kChunks]) const {
-    const auto* const from =
-        reinterpret_cast<const float4*>(params.partial_out + row(part) * kKvDims) + lane;
+// Some parts, on their way: those that are none are zeros.
+template <int AtOnce>
+struct PartsAhead {
+  float4 x[AtOnce][kChunks];
+  float lse[AtOnce];
+
+  __device__ PartsAhead(const Parts& parts, std::int32_t first, std::int32_t lane) {
 #pragma unroll
-    for (int c = 0; c < kChunks; ++c) x[c] = from[32 * c];
-  }
-  static __device__ void add(const float4 (&x)[kChunks], float weight, float4 (&out)[kChunks]) {
+    for (int i = 0; i < AtOnce; ++i) {
+      const std::int32_t part = first + i;
+      lse[i] = parts.lse(part);
+      const bool is_there = part < parts.merge.parts;
+      const auto* const from =
+          reinterpret_cast<const float4*>(parts.params.partial_out +
+                                          parts.row(is_there ? part : 0) * kKvDims) +
+          lane;
 #pragma unroll
-    for (int c = 0; c < kChunks; ++c) {
-      out[c].x = fmaf(weight, x[c].x, out[c].x);
-      out[c].y = fmaf(weight, x[c].y, out[c].y);
-      out[c].z = fmaf(weight, x[c].z, out[c].z);
-      out[c].w = fmaf(weight, x[c].w, out[c].w);
+      for (int c = 0; c < kChunks; ++c) x[i][c] = is_there ? from[32 * c] : float4{};
     }
   }
-
-  // All parts from the third on.
-  __device__ void add_others(std::int32_t lane, float base, float4 (&out)[kChunks]) const {
-    for (std::int32_t first = 2; first < merge.parts; first += 32) {
-      const float mine = ptx::ex2_approx_ftz_f32(lse(first + lane) - base);
-      const std::int32_t count = min(merge.parts - first, 32);
-#pragma unroll 4
-      for (std::int32_t i = 0; i < count; ++i) {
-        float4 x[kChunks];
-        load(lane, first + i, x);
-        add(x, __shfl_sync(kAllLanes, mine, i), out);
+  __device__ void add(float base, float4 (&out)[kChunks]) const {
+#pragma unroll
+    for (int i = 0; i < AtOnce; ++i) {
+      const float weight = ptx::ex2_approx_ftz_f32(lse[i] - base);
+#pragma unroll
+      for (int c = 0; c < kChunks; ++c) {
+        out[c].x = fmaf(weight, x[i][c].x, out[c].x);
+        out[c].y = fmaf(weight, x[i][c].y, out[c].y);
+        out[c].z = fmaf(weight, x[i][c].z, out[c].z);
+        out[c].w = fmaf(weight, x[i][c].w, out[c].w);
       }
     }
   }
 };
 
+// `AtOnce` parts are on their way at a time. Each line of it runs once and comes from memory, so
+// there are few.
+template <int AtOnce>
 __device__ void combine(const SparseDecodeParams& params, const SparseMerge& merge,
                         std::int32_t head, std::int32_t lane) {
   const Parts parts{params, merge, head};
   const tile::SparseQuery query(params, merge.query);
-  // Most queries that are cut have two parts: they are on their way before their weights are known.
-  float4 two[2][kChunks], out[kChunks] = {};
-  parts.load(lane, 0, two[0]);
-  parts.load(lane, 1, two[1]);
+  float4 out[kChunks] = {};
+  PartsAhead<AtOnce> ahead(parts, 0, lane);  // before their weights are known
   const tile::SparseRowSum row = parts.sum(lane);
   const float base = row.max == -INFINITY ? 0.0f : row.max;
-#pragma unroll
-  for (int i = 0; i < 2; ++i) Parts::add(two[i], ptx::ex2_approx_ftz_f32(parts.lse(i) - base), out);
-  parts.add_others(lane, base, out);
+#pragma unroll 1
+  for (std::int32_t next = AtOnce;; next += AtOnce) {
+    ahead.add(base, out);
+    if (next >= merge.parts) break;
+    ahead = PartsAhead<AtOnce>(parts, next, lane);
+  }
   const float factor = row.factor(params.sink, head);
   auto* const to =
       reinterpret_cast<uint2*>(params.out + query.offset(params.out_strides, head)) + lane;

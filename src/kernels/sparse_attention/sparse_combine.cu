@@ -16,12 +16,14 @@ namespace tilewright::kernels {
 namespace {
 
 __device__ void combine(const SparseCombineParams& params) {
-  ptx::griddepcontrol_wait();
+  // Before the wait: the projection behind this one has room while few CTAs attend, and fetches its
+  // weights then.
   ptx::griddepcontrol_launch_dependents();
+  ptx::griddepcontrol_wait();
   const SparseMerge merge = params.merges[blockIdx.x];
   const auto head = static_cast<std::int32_t>(blockIdx.y * kSparseCombineHeads + threadIdx.x / 32);
   if (merge.query < 0 || head >= params.decode.heads) return;
-  combine(params.decode, merge, head, static_cast<std::int32_t>(threadIdx.x % 32));
+  combine<4>(params.decode, merge, head, static_cast<std::int32_t>(threadIdx.x % 32));
 }
 
 }  // namespace

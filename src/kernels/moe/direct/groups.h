@@ -38,11 +38,12 @@ class MoeDirectRouter {
         slots_(experts.tokens * experts.topk),
         threads_(threads) {}
 
-  /// Which experts a token has, before they are those of this rank. A whole warp.
-  __device__ void take_ids(std::int32_t token) const {
+  /// Which experts a token has, before they are those of this rank. A whole warp. `keys`: those of
+  /// store_keys(), if it chooses by them.
+  __device__ void take_ids(std::int32_t token, const std::uint32_t* keys) const {
     RoutedExpert routed = {};
     if (r_.route.logits != nullptr) {
-      routed = route_token_once(r_.route, token, lane());
+      routed = route_token_once(r_.route, token, lane(), keys);
     } else if (lane() < p_.topk) {
       routed.id = r_.given_ids[token * p_.topk + lane()];
       routed.weight = r_.given_weights[token * p_.topk + lane()];

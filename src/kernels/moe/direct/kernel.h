@@ -32,8 +32,9 @@ struct DirectShared {
   MoeDirectGroups groups;
   DirectSpan spans[kDirectPhases];
   DirectAlphas alphas[kDirectMostGroups + 1];  ///< of groups; of the expert beside
-  /// Barriers of one phase each: ids of all tokens are there; groups and spans are.
-  std::uint64_t ids_there, routed;
+  /// Barriers of one phase each: keys that experts are chosen by are there; ids of all tokens are;
+  /// groups and spans are.
+  std::uint64_t keys_there, ids_there, routed;
 };
 
 /// What a phase's products become, and whose they are.
@@ -334,6 +335,13 @@ __device__ inline void prefetch_scales(const MoeDirectExperts& e) {
   prefetch_scales(e.down, 1);
 }
 
+/// The router's bias: a trip to memory before experts are chosen.
+__device__ inline void prefetch_bias(const MoeRouteParams& route) {
+  constexpr std::int32_t kLine = 32;  // numbers
+  const auto at = static_cast<std::int32_t>(threadIdx.x) * kLine;
+  if (route.bias != nullptr && at < route.experts) ptx::prefetch_global_L2(route.bias + at);
+}
+
 /// All rounds of the expert beside but the last, which is multiplied alone: its first unit. The
 /// results of that are finished with those of the first round of the routed experts.
 template <DirectPhase Phase, int Bricks = 1>
@@ -387,6 +395,26 @@ __device__ void run_routed(const MoeDirectParams& params, const DirectShared& sh
   } while (first < work.count());
 }
 
+/// Keys of a token, where the sums of the first round of the routed experts come later.
+__device__ inline std::uint32_t* route_keys(const MoeDirectParams& params, std::int32_t token) {
+  static_assert(kMoeDirectMaxTokens * kRouteKeys * 4 <= kMoeDirectWarps * 1024);
+  return reinterpret_cast<std::uint32_t*>(direct_memory + params.sums_at + params.sums_bytes) +
+         token * kRouteKeys;
+}
+
+/// What experts are chosen by, by all warps: one of them would take a dozen turns of a long chain.
+__device__ inline void prepare_choice(const MoeDirectParams& params, DirectShared& shared) {
+  static_assert(kRoutePerLane <= kMoeDirectWarps);
+  const auto warp = static_cast<std::int32_t>(threadIdx.x / 32);
+  const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
+  const std::int32_t tokens = warp < kRoutePerLane ? params.routed.tokens : 0;
+#pragma unroll 1
+  for (std::int32_t token = 0; token < tokens; ++token)
+    store_keys(params.routed.routing.route, token, warp, lane, route_keys(params, token));
+  __syncwarp();
+  if (lane == 0) ptx::mbarrier_arrive(ptx::shared_address(&shared.keys_there));
+}
+
 /// Finds groups and spans when the ids of all tokens are known: the first warp, while others begin
 /// with the expert beside; or all, if there is none, or there is more to do.
 __device__ inline void find_work(const MoeDirectParams& params, DirectShared& shared) {
@@ -412,7 +440,9 @@ __device__ void moe_direct(const MoeDirectParams& params) {
   const auto thread = static_cast<std::int32_t>(threadIdx.x), warp = thread / 32;
   prefetch_scales(params.single);
   if (routed.routing.is_single) prefetch_scales(routed);
+  prefetch_bias(routed.routing.route);
   if (thread == 0) {
+    ptx::mbarrier_init(ptx::shared_address(&shared.keys_there), kMoeDirectWarps);
     ptx::mbarrier_init(ptx::shared_address(&shared.ids_there),
                        static_cast<std::uint32_t>(routed.tokens));
     ptx::mbarrier_init(ptx::shared_address(&shared.routed), 1);
@@ -426,8 +456,12 @@ __device__ void moe_direct(const MoeDirectParams& params) {
     shared.alphas[kDirectSingle] = DirectAlphas::load(params.single, 0);
   // Which weights a single expert has is known before the kernel before has ended.
   if (!routed.routing.is_single) ptx::griddepcontrol_wait();
+  const bool is_choice = !routed.routing.is_single && chooses(routed.routing.route);
+  if (is_choice) prepare_choice(params, shared);
   if (warp < routed.tokens) {
-    if (!routed.routing.is_single) MoeDirectRouter(routed, shared.groups, 32).take_ids(warp);
+    if (is_choice) ptx::mbarrier_wait_parity(ptx::shared_address(&shared.keys_there), 0);
+    if (!routed.routing.is_single)
+      MoeDirectRouter(routed, shared.groups, 32).take_ids(warp, route_keys(params, warp));
     __syncwarp();
     if (thread % 32 == 0) ptx::mbarrier_arrive(ptx::shared_address(&shared.ids_there));
   }

@@ -38,5 +38,5 @@ extern "C" __global__ void __launch_bounds__(tilewright::kernels::kSparseCombine
   if (merge.query < 0 || row >= queries * decode.heads) return;
   const std::int32_t query = row / decode.heads;
   if (merge.query % decode.q_len * queries + query >= params.pair.queries) return;
-  combine(of_query(params.pair, query), merge, row, static_cast<std::int32_t>(threadIdx.x % 32));
+  combine<2>(of_query(params.pair, query), merge, row, static_cast<std::int32_t>(threadIdx.x % 32));
 }
