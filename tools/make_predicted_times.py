@@ -47,11 +47,13 @@ H200 = {
     "sparse": ("2026-11-22-sparse-attention.json", ["--rows", "2,64,128", "--most-us", "115"],
                ("sparse_attention",)),
     "indexer": ("2026-11-22-indexer.json", ["--most-us", "50"], ("sparse_attention",)),
-    "moe": ("2026-11-27-moe-few-tokens-h200.json", [], ("moe", "linear")),
+    "moe": ("2026-11-27-braided-codes-few-tokens-h200.json", [], ("moe", "linear")),
     "linear": ("2026-11-22-linear-rates.json", ["--rows", "64", "--features", "4096"], ("linear", "quantize")),
     # More shapes at which several kernels were measured: what the choice of one costs.
     "choices-attention": ("2026-11-27-ladder-clocks-h200.json", ["--lengths", "512", "--sample", "4"],
                           ("attention",)),
+    # Of kernels before their codes became cheaper: their order is compared, not their time.
+    "choices-moe": ("2026-11-27-moe-few-tokens-h200.json", ["--rows", "1"], ("moe", "linear")),
     "choices-linear": ("2026-11-22-linear-rates.json",
                        ["--rows", "16", "--features", "4096", "--sample", "4"], ("linear", "quantize")),
 }

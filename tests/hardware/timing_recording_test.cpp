@@ -48,11 +48,18 @@ const json& few_tokens_recording() {
   return recording;
 }
 
+/// Code that an SM does not hold, and empty launches behind other kernels, of an H100.
+const json& code_recording() {
+  static const json recording =
+      read_json(std::string(TILEWRIGHT_TEST_DATA) + "/hardware/h100_code.json");
+  return recording;
+}
+
 const json& recorded(const std::string& name) {
   static const auto by_name = [] {
     std::map<std::string, json> probes;
     for (const json* const recording :
-         {&timing_recording(), &shared_recording(), &few_tokens_recording()})
+         {&timing_recording(), &shared_recording(), &few_tokens_recording(), &code_recording()})
       for (const json& probe : (*recording)["probes"]) probes[probe["name"]] = probe;
     return probes;
   }();
@@ -99,9 +106,10 @@ TEST(TimingRecording, HasTheCasesOfTheTable) {
   const auto& powers = power_recording()["probes"];
   const auto& shared = shared_recording()["probes"];
   const auto& few = few_tokens_recording()["probes"];
-  EXPECT_EQ(probes.size() + powers.size() + shared.size() + few.size(), cases.size())
+  const auto& code = code_recording()["probes"];
+  EXPECT_EQ(probes.size() + powers.size() + shared.size() + few.size() + code.size(), cases.size())
       << "record again";
-  for (const json* const recording : {&probes, &powers, &shared, &few}) {
+  for (const json* const recording : {&probes, &powers, &shared, &few, &code}) {
     for (const json& probe : *recording) {
       const auto found = cases.find(probe["name"]);
       ASSERT_NE(found, cases.end()) << probe["name"] << " is in no table; record again";
@@ -131,13 +139,59 @@ Load load_of(const std::string& name) {
   return {};
 }
 
+// Behind another kernel an empty one takes 3 to 4 us between two events, whatever its CTAs need. On
+// the H200 one of a kernel that reads nothing is recorded.
+TEST(TimingRecording, ALaunchBetweenTwoEvents) {
+  const sim::TimeParameters p = constants();
+  for (const char* ctas : {"132 CTAs of 128 threads, 0 KiB", "132 CTAs of 384 threads, 200 KiB",
+                           "264 CTAs of 1024 threads, 0 KiB"}) {
+    for (const char* behind : {"other memory", "written memory", "other code"}) {
+      EXPECT_NEAR(middle(fmt::format("cold_launch, {}, behind {}", ctas, behind)), 3.35, 0.3)
+          << ctas << behind;
+    }
+  }
+  EXPECT_NEAR(middle("memory_stream, HBM, 16 MiB, clean lines") - 1.6, 1e6 * p.launch / p.clock_hz,
+              0.1);
+}
+
+// Of the lines that were written so many are in L2 as it takes longer to read others.
+TEST(TimingRecording, WrittenLinesOfL2GoToHbmFirst) {
+  const sim::TimeParameters p = constants();
+  for (const auto& [mib, read] :
+       {std::pair{64, 34.6e6}, std::pair{256, 242e6}, std::pair{1024, 1073e6}}) {
+    const double longer = middle(fmt::format("memory_stream, HBM, {} MiB, dirty lines", mib)) -
+                          middle(fmt::format("memory_stream, HBM, {} MiB, clean lines", mib));
+    const double written = p.dirty_bytes * (1 - std::exp(-read / p.l2_bytes));
+    EXPECT_NEAR(1e6 * written / (p.hbm_bytes_per_clock * p.clock_hz), longer, 1) << mib;
+  }
+}
+
+// Code that another kernel left no room for takes no less than what is near it; the model has that
+// one's time. Lines that come from HBM take six times as long.
+TEST(TimingRecording, TheFirstPassOfCodeBehindAnotherKernel) {
+  const sim::TimeParameters p = constants();
+  for (const char* const sms : {"1 SMs", "132 SMs"}) {
+    const std::string name = fmt::format("cold_jumps, 24 of 1 KiB, {}, behind other memory", sms);
+    std::vector<double> first;
+    const json& samples = recorded(name)["samples"];
+    for (std::size_t i = 3; i < samples.size(); i += 3) {  // three passes a launch
+      first.push_back(samples[i].get<double>() - samples[i + 2].get<double>());
+    }
+    std::ranges::sort(first);
+    const double lines = 24 * 9;
+    EXPECT_GT(first[first.size() / 2] / lines, p.code_line) << sms;
+    EXPECT_LT(first[first.size() / 2] / lines, p.code_line_from_l2) << sms;
+  }
+}
+
 // The recording is of an H100, whose highest clock is the H200's.
 TEST(PowerRecording, ProductsLowerTheClock) {
   const sim::TimeParameters p = constants();
+  // A round of products takes 1024 clocks, and the clock stays low behind it.
   const auto predicted = [&](double part) {
-    return 1e-6 * (p.clock_hz -
-                   std::min(1.0, part / p.tensor_clock_part) * (p.clock_hz - p.tensor_clock_hz) -
-                   part * part * p.tensor_clock_drop_hz);
+    const double low = std::min(1.0, part * (1024 + p.tensor_clock_hold) / 1024);
+    return 1e-6 *
+           (p.clock_hz - low * (p.clock_hz - p.tensor_clock_hz) - part * p.tensor_clock_drop_hz);
   };
   for (const std::string form : {"ss", "rs", "fp8"}) {
     const std::string name = "power_products_" + form;

@@ -27,9 +27,10 @@ enum class Reading : std::uint8_t {
 
 /// What L2 holds before a launch.
 enum class Caches : std::uint8_t {
-  kWarm,   ///< what an earlier launch of the same left
-  kDirty,  ///< lines of other memory that were written
-  kClean,  ///< lines of other memory that were read
+  kWarm,       ///< what an earlier launch of the same left
+  kDirty,      ///< lines of other memory that were written
+  kClean,      ///< lines of other memory that were read
+  kOtherCode,  ///< the same, and the SMs have run 256 KiB of other code
 };
 
 struct TimingCase {

@@ -78,6 +78,7 @@ class Table {
       all.reading = Reading::kMean;
       all.operations = static_cast<double>(pieces) * kernels::kTimingColdInstructions;
     }
+    cold_jumps();
     for (const int sums : {2, 4, 8}) {
       add_warps(fmt::format("ex2_beside_{}_sums", sums), {4, 8}, 32);
     }
@@ -91,6 +92,65 @@ class Table {
       cold.launches = 2;
       cold.operations = static_cast<double>(pieces) * kernels::kTimingColdInstructions;
     }
+  }
+
+  // Pieces of code that do not lie in the order in which they run: the first pass of a launch
+  // behind other code and other memory, and two more. And straight code and launches likewise.
+  void cold_jumps() {
+    const auto passes = [&](TimingCase& added, std::uint32_t blocks, Caches caches) {
+      added.blocks = blocks;
+      added.threads = 128;
+      added.iterations = 3;
+      added.launches = 4;
+      added.caches = caches;
+      added.reading = Reading::kMean;
+    };
+    for (const std::uint32_t blocks : {1U, kSms}) {
+      for (const Caches caches : {Caches::kWarm, Caches::kClean, Caches::kOtherCode}) {
+        const char* const behind = caches == Caches::kWarm    ? "itself"
+                                   : caches == Caches::kClean ? "other memory"
+                                                              : "other code";
+        for (const std::uint32_t count : {8U, 24U, 64U, 128U}) {
+          TimingCase& jumps =
+              add(fmt::format("cold_jumps, {} of 1 KiB, {} SMs, behind {}", count, blocks, behind),
+                  "cold_jumps");
+          passes(jumps, blocks, caches);
+          jumps.count = count;
+          jumps.stride = 37;
+          jumps.operations = count;
+        }
+        for (const std::uint32_t pieces : {1U, 2U, 4U, 8U}) {
+          TimingCase& straight = add(
+              fmt::format("cold_straight, {} KiB, {} SMs, behind {}", 32 * pieces, blocks, behind),
+              "cold_code");
+          passes(straight, blocks, caches);
+          straight.count = pieces;
+          straight.operations = double{kernels::kTimingColdInstructions} * pieces;
+        }
+      }
+    }
+    for (const Caches caches : {Caches::kClean, Caches::kDirty, Caches::kOtherCode}) {
+      const char* const behind = caches == Caches::kClean   ? "other memory"
+                                 : caches == Caches::kDirty ? "written memory"
+                                                            : "other code";
+      cold_launch(behind, caches, kSms, 128, 0);
+      cold_launch(behind, caches, kSms, 384, kernels::kTimingSharedBytes);
+      cold_launch(behind, caches, kSms * 2, 1024, 0);
+    }
+  }
+
+  void cold_launch(const char* behind, Caches caches, std::uint32_t blocks, std::uint32_t threads,
+                   std::uint32_t shared_bytes) {
+    TimingCase& empty = add(fmt::format("cold_launch, {} CTAs of {} threads, {} KiB, behind {}",
+                                        blocks, threads, shared_bytes >> 10, behind),
+                            "empty");
+    empty.blocks = blocks;
+    empty.threads = threads;
+    empty.shared_bytes = shared_bytes;
+    empty.iterations = 1;
+    empty.caches = caches;
+    empty.reading = Reading::kMicroseconds;
+    empty.launches = 15;
   }
 
   void shared_memory() {

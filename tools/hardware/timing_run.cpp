@@ -167,7 +167,8 @@ struct TimingRunner::State {
         memory(on, kMemoryBytes),
         flush(on, kFlushBytes),
         sink(on, std::size_t{1024} * 1024 * 4),
-        flush_kernel(device::load_kernel(on, "timing_probe_memory_stream")) {
+        flush_kernel(device::load_kernel(on, "timing_probe_memory_stream")),
+        code_kernel(device::load_kernel(on, "timing_probe_cold_code")) {
     memory.fill(std::byte{0});
     flush.fill(std::byte{0});
   }
@@ -241,6 +242,13 @@ struct TimingRunner::State {
     if (caches == Caches::kDirty) return flush.fill_async(std::byte{0}, stream);
     TimingProbeParams params = {};
     params.times = pointer<std::uint32_t>(times);
+    if (caches == Caches::kOtherCode) {
+      params.iterations = 1;
+      params.never = kNever;
+      params.count = kernels::kTimingColdPieces;
+      params.sink = pointer<std::uint32_t>(sink);
+      code_kernel.launch(LaunchConfig{.grid = {132}, .block = {128}}, params, stream);
+    }
     params.sink = pointer<std::uint32_t>(sink);
     params.memory = pointer<std::uint32_t>(flush);
     params.memory_bytes = kFlushBytes;
@@ -254,7 +262,7 @@ struct TimingRunner::State {
   Device device;
   Stream stream;
   Buffer memory, flush, sink;
-  Kernel flush_kernel;
+  Kernel flush_kernel, code_kernel;
 };
 
 TimingRunner::TimingRunner(const Device& device) : state_(std::make_unique<State>(device)) {}

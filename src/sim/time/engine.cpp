@@ -9,20 +9,23 @@
 namespace tilewright::sim {
 
 Engine::Engine(const KernelTiming& kernel, const MemoryShare& memory,
-               std::span<const std::vector<CtaTrace>* const> clusters, std::uint32_t slots,
-               const Around& around)
-    : kernel_(kernel),
-      p_(kernel.parameters),
-      memory_(memory),
-      clusters_(clusters),
-      around_(around) {
+               std::span<const PlaceQueue> queues, std::uint32_t slots, const Around& around)
+    : kernel_(kernel), p_(kernel.parameters), memory_(memory), around_(around) {
   misses_.resize(memory.miss.size());
+  if (memory.is_cold) dirty_bytes_ = p_.dirty_bytes;
   waits_.resize(kNumWaitCauses);
   lines_.resize(kernel.code.insns.size());
-  const std::size_t size = clusters.front()->size();
-  for (std::size_t i = 0; i < size; ++i) sms_.push_back(std::make_unique<Sm>(memory.l1_bytes, p_));
-  slots_.resize(slots);
-  for (std::uint32_t slot = 0; slot < slots; ++slot) start_cluster(slot, 0);
+  for (const PlaceQueue& queue : queues) {
+    PlayingPlace& place = *places_.emplace_back(std::make_unique<PlayingPlace>());
+    place.queue = queue;
+    place.slots.resize(slots);
+    for (std::size_t rank = 0; rank < queue.front()->size(); ++rank, ++num_sms_) {
+      place.sms.push_back(std::make_unique<Sm>(memory.l1_bytes, p_, memory.is_cold));
+    }
+  }
+  for (std::uint32_t slot = 0; slot < slots; ++slot) {
+    for (const auto& place : places_) start_cluster(*place, slot, 0);
+  }
 }
 
 EngineResult Engine::run() {
@@ -40,7 +43,7 @@ EngineResult Engine::run() {
         arrive_at_mbarrier(event);
         break;
       case EventKind::kStart:
-        start_cluster(event.count, now_);
+        start_cluster(*event.place, event.count, now_);
         break;
     }
   }
@@ -92,30 +95,27 @@ const PreparedCta& Engine::prepared(const CtaTrace& trace) {
   return *entry;
 }
 
-void Engine::start_cluster(std::uint32_t slot, double time) {
-  if (next_cluster_ == clusters_.size()) return;
-  const std::vector<CtaTrace>& traces = *clusters_[next_cluster_++];
+void Engine::start_cluster(PlayingPlace& place, std::uint32_t slot, double time) {
+  if (place.next == place.queue.size()) return;
+  const std::vector<CtaTrace>& traces = *place.queue[place.next++];
   auto cluster = std::make_unique<PlayingCluster>();
+  cluster->place = &place;
   cluster->slot = slot;
   for (std::size_t rank = 0; rank < traces.size(); ++rank) {
     auto cta = std::make_unique<PlayingCta>();
     cta->trace = &prepared(traces[rank]);
     cta->cluster = cluster.get();
-    cta->sm = sms_[rank].get();
+    cta->sm = place.sms[rank].get();
     cta->instance = ++num_ctas_;
-    cta->is_shown = rank == 0 && next_cluster_ == 1;
+    cta->is_shown = rank == 0 && place.next == 1 && &place == places_.front().get();
     cta->sm->code.expect(cta->trace->code_lines);
     start_warps(*cta, time);
     ++cluster->num_live;
     ++num_live_;
-    for (const WarpTrace& warp : traces[rank].warps) {
-      for (const TraceEvent& event : warp.events) {
-        if (event.kind == TraceKind::kClusterArrive) ++cluster->arrivals[event.b];
-      }
-    }
+    count_arrivals(*cluster, traces[rank]);
     cluster->ctas.push_back(std::move(cta));
   }
-  std::swap(slots_[slot], cluster);
+  std::swap(place.slots[slot], cluster);
   if (cluster != nullptr && cluster->num_arriving != 0) ended_.push_back(std::move(cluster));
 }
 
@@ -144,8 +144,12 @@ void Engine::end_warp(PlayingWarp& warp) {
   PlayingCta& cta = *warp.cta;
   if (--cta.num_live != 0) return;
   --num_live_;
-  if (--cta.cluster->num_live != 0 || next_cluster_ == clusters_.size()) return;
-  push({.time = now_ + p_.cta_start, .kind = EventKind::kStart, .count = cta.cluster->slot});
+  PlayingCluster& cluster = *cta.cluster;
+  if (--cluster.num_live != 0 || cluster.place->next == cluster.place->queue.size()) return;
+  push({.time = now_ + p_.cta_start,
+        .kind = EventKind::kStart,
+        .place = cluster.place,
+        .count = cluster.slot});
 }
 
 // The result.
@@ -158,16 +162,21 @@ EngineResult Engine::result() {
   out.waits = std::move(waits_);
   out.lines = std::move(lines_);
   out.timeline = std::move(timeline_);
-  out.grid_arrivals = std::move(grid_arrivals_);
   out.grid_trigger = grid_trigger_;
   out.busy.resize(kNumTimedUnits);
-  for (const auto& sm : sms_) add_busy(*sm, out.busy);
+  for (const auto& place : places_) {
+    for (const auto& sm : place->sms) {
+      add_busy(*sm, out.busy);
+      out.low_clocks += std::min(end_, sm->low_clocks) / static_cast<double>(num_sms_);
+    }
+  }
+  add_busy_memory(out.busy);
   return out;
 }
 
 void Engine::add_busy(const Sm& sm, std::vector<double>& busy) const {
   const auto add = [&](TimedUnit unit, double clocks) {
-    busy[static_cast<std::size_t>(unit)] += clocks / static_cast<double>(sms_.size());
+    busy[static_cast<std::size_t>(unit)] += clocks / static_cast<double>(num_sms_);
   };
   const auto pipe = [&](Pipe which) {
     return sm.pipe_busy[static_cast<std::size_t>(which)] / kSchedulers;
@@ -179,8 +188,14 @@ void Engine::add_busy(const Sm& sm, std::vector<double>& busy) const {
   add(TimedUnit::kDouble, pipe(Pipe::kDouble));
   add(TimedUnit::kIssue, sm.issue_busy / kSchedulers);
   add(TimedUnit::kShared, sm.shared.busy);
-  add(TimedUnit::kL2, std::max({sm.l2.busy, sm.port_in.busy, sm.port_out.busy}));
-  add(TimedUnit::kHbm, sm.hbm.busy);
+  add(TimedUnit::kL2, std::max(sm.port_in.busy, sm.port_out.busy));
+}
+
+// An SM's way to L2 and the cache itself are one unit in reports: what is busier of the two.
+void Engine::add_busy_memory(std::vector<double>& busy) const {
+  double& l2 = busy[static_cast<std::size_t>(TimedUnit::kL2)];
+  l2 = std::max(l2, l2_.busy);
+  busy[static_cast<std::size_t>(TimedUnit::kHbm)] = hbm_.busy;
 }
 
 }  // namespace tilewright::sim

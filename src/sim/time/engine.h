@@ -18,9 +18,8 @@ namespace tilewright::sim {
 /// One use: constructed, run. See play().
 class Engine {
  public:
-  Engine(const KernelTiming& kernel, const MemoryShare& memory,
-         std::span<const std::vector<CtaTrace>* const> clusters, std::uint32_t slots,
-         const Around& around);
+  Engine(const KernelTiming& kernel, const MemoryShare& memory, std::span<const PlaceQueue> queues,
+         std::uint32_t slots, const Around& around);
 
   EngineResult run();
 
@@ -32,6 +31,7 @@ class Engine {
     EventKind kind = EventKind::kWarp;
     PlayingWarp* warp = nullptr;
     PlayingCta* cta = nullptr;
+    PlayingPlace* place = nullptr;  ///< of kStart
     std::uint32_t mbarrier = 0;
     std::uint32_t count = 0;  ///< of arrivals; kStart: the slot
     std::int64_t bytes = 0;
@@ -53,11 +53,12 @@ class Engine {
 
   // The life of CTAs.
   const PreparedCta& prepared(const CtaTrace& trace);
-  void start_cluster(std::uint32_t slot, double time);
+  void start_cluster(PlayingPlace& place, std::uint32_t slot, double time);
   void start_warps(PlayingCta& cta, double time);
   void end_warp(PlayingWarp& warp);
   EngineResult result();
   void add_busy(const Sm& sm, std::vector<double>& busy) const;
+  void add_busy_memory(std::vector<double>& busy) const;
 
   // Warps.
   const PreparedOp& op_of(const PlayingWarp& warp) const { return warp.trace->ops[warp.next]; }
@@ -105,6 +106,8 @@ class Engine {
   void access_remote(PlayingWarp& warp, const TraceEvent& event);
   /// Whether the next request to the area goes on to HBM.
   bool is_miss(std::uint16_t area);
+  /// Bytes that L2 writes to HBM to make room for so many.
+  double written_back(double bytes);
   /// When the bytes of a request are there.
   double request(Sm& sm, std::uint16_t area, double bytes, bool is_write);
   /// The way through the load and store unit; a long queue in front of it holds the warp.
@@ -128,9 +131,9 @@ class Engine {
   /// `needed`: arrivals that end the generation; `clocks`: from the last one to its end.
   void arrive_at_barrier(const PlayingWarp& warp, PlayingBarrier& barrier, std::uint32_t needed,
                          double clocks);
+  void count_arrivals(PlayingCluster& cluster, const CtaTrace& trace);
   bool await_barrier(PlayingWarp& warp, PlayingBarrier& barrier, WaitCause cause);
   void arrive_at_grid_barrier(PlayingWarp& warp, std::uint64_t generation);
-  bool await_grid_barrier(PlayingWarp& warp, std::uint64_t generation);
 
   // Tensor cores.
   bool handle_wgmma(PlayingWarp& warp, const TraceEvent& event);
@@ -147,22 +150,24 @@ class Engine {
   const KernelTiming& kernel_;
   const TimeParameters& p_;
   const MemoryShare& memory_;
-  std::span<const std::vector<CtaTrace>* const> clusters_;
   std::unordered_map<const CtaTrace*, std::unique_ptr<PreparedCta>> prepared_;
   std::priority_queue<Event> events_;
   std::uint64_t num_events_ = 0;
   double now_ = 0, end_ = 0;
   double own_delay_ = 0;  ///< that handle() asked for
   WaitCause own_cause_ = WaitCause::kOwn;
-  std::size_t next_cluster_ = 0;
   std::uint64_t num_ctas_ = 0, num_live_ = 0, num_instructions_ = 0;
-  std::vector<std::unique_ptr<Sm>> sms_;  ///< by rank in the cluster
-  std::vector<std::unique_ptr<PlayingCluster>> slots_;
+  std::vector<std::unique_ptr<PlayingPlace>> places_;
+  std::size_t num_sms_ = 0;                             ///< of all places
+  Server l2_, hbm_;                                     ///< of the device
+  double dirty_bytes_ = 0;                              ///< of L2
   std::vector<std::unique_ptr<PlayingCluster>> ended_;  ///< at which something is still to arrive
   const Around& around_;
-  std::vector<double> grid_arrivals_;  ///< EngineResult::grid_arrivals
-  double grid_trigger_ = -1;           ///< EngineResult::grid_trigger
-  std::vector<double> misses_;         ///< by area: the part of a miss that is due
+  /// Of a cooperative launch, by generation; and how many arrivals each needs
+  std::unordered_map<std::uint64_t, PlayingBarrier> grid_barriers_;
+  std::unordered_map<std::uint64_t, std::uint32_t> grid_arrivals_;
+  double grid_trigger_ = -1;    ///< EngineResult::grid_trigger
+  std::vector<double> misses_;  ///< by area: the part of a miss that is due
   std::vector<double> waits_;
   std::vector<std::vector<double>> lines_;
   double warp_clocks_ = 0;

@@ -90,9 +90,19 @@ bool Engine::handle_barrier(PlayingWarp& warp, const TraceEvent& event) {
       arrive_at_grid_barrier(warp, event.b);
       return true;
     case TraceKind::kGridPoll:
-      return await_grid_barrier(warp, event.b);
+      return await_barrier(warp, grid_barriers_[event.b], WaitCause::kGridBarrier);
     default:
       return true;
+  }
+}
+
+// How many a barrier that is not of one CTA waits for.
+void Engine::count_arrivals(PlayingCluster& cluster, const CtaTrace& trace) {
+  for (const WarpTrace& warp : trace.warps) {
+    for (const TraceEvent& event : warp.events) {
+      if (event.kind == TraceKind::kClusterArrive) ++cluster.arrivals[event.b];
+      if (event.kind == TraceKind::kGridArrive) ++grid_arrivals_[event.b];
+    }
   }
 }
 
@@ -119,19 +129,9 @@ bool Engine::await_barrier(PlayingWarp& warp, PlayingBarrier& barrier, WaitCause
 // that finds it complete was on its way, too.
 
 void Engine::arrive_at_grid_barrier(PlayingWarp& warp, std::uint64_t generation) {
-  if (grid_arrivals_.size() < generation) grid_arrivals_.resize(generation);
-  double& last = grid_arrivals_[generation - 1];
-  last = std::max(last, now_ + p_.atomic_latency / 2);
+  arrive_at_barrier(warp, grid_barriers_[generation], grid_arrivals_[generation],
+                    p_.atomic_latency / 2 + p_.l2_latency);
   set_results(warp, now_ + p_.atomic_latency, WaitCause::kGlobalData);
-}
-
-bool Engine::await_grid_barrier(PlayingWarp& warp, std::uint64_t generation) {
-  const double own = generation <= grid_arrivals_.size() ? grid_arrivals_[generation - 1] : now_;
-  const double all =
-      generation <= around_.grid_releases.size() ? around_.grid_releases[generation - 1] : 0;
-  if (!await_time(warp, WaitCause::kGridBarrier, std::max(own, all) + p_.l2_latency)) return false;
-  account(warp, WaitCause::kGridBarrier, now_);
-  return true;
 }
 
 // Fences.

@@ -141,6 +141,7 @@ bool Engine::issue_to_pipe(PlayingWarp& warp, const InsnCost& cost) {
   const double started = std::max(now_, pipe);
   const double interval = interval_of(sm, scheduler, cost);
   pipe = started + interval;
+  if (cost.pipe == Pipe::kMmaSync) sm.lower_clock(now_, pipe, p_.tensor_clock_hold);
   if (is_beside_mma_sync(scheduler, cost)) {
     const bool is_one_clock = cost.pipe == Pipe::kFma && cost.interval <= p_.fma_interval;
     scheduler.pipe_free[static_cast<std::size_t>(Pipe::kMmaSync)] +=

@@ -77,14 +77,21 @@ bool Engine::is_miss(std::uint16_t area) {
   return true;
 }
 
-// The other SMs ask for as much at the same time: L2 and HBM serve them all before the next.
+double Engine::written_back(double bytes) {
+  const double dirty = std::min(dirty_bytes_, bytes * dirty_bytes_ / p_.l2_bytes);
+  dirty_bytes_ -= dirty;
+  return dirty;
+}
+
+// L2 and HBM serve the SMs that are played one after the other. Each stands for its part of all,
+// and so asks for as many times its bytes.
 double Engine::request(Sm& sm, std::uint16_t area, double bytes, bool is_write) {
   Server& port = is_write ? sm.port_out : sm.port_in;
-  const double all = bytes * memory_.active_sms;
+  const double all = bytes * memory_.active_sms / static_cast<double>(num_sms_);
   double done = port.serve(now_, bytes / p_.sm_bytes);
-  done = std::max(done, sm.l2.serve(now_, all / p_.l2_bytes_per_clock));
+  done = std::max(done, l2_.serve(now_, all / p_.l2_bytes_per_clock));
   if (!is_miss(area)) return done + p_.l2_latency;
-  done = std::max(done, sm.hbm.serve(now_, all / p_.hbm_bytes_per_clock));
+  done = std::max(done, hbm_.serve(now_, (all + written_back(all)) / p_.hbm_bytes_per_clock));
   const double lines = std::max(1.0, bytes / double{kCacheLineBytes});
   return done + p_.hbm_latency + p_.hbm_spread * std::log2(lines);
 }

@@ -70,6 +70,7 @@ bool Engine::await_wgmma(PlayingWarp& warp, const TraceEvent& event) {
 void Engine::multiply(PlayingCta& cta, double clocks) {
   Sm& sm = *cta.sm;
   const double end = sm.tensor.serve(now_, clocks * p_.tensor_scale);
+  sm.lower_clock(now_, end, p_.tensor_clock_hold);
   if (cta.is_shown) show({end - clocks * p_.tensor_scale, end, -1, WaitCause::kTensor, 0});
 }
 

@@ -18,6 +18,10 @@ using ClusterTrace = std::vector<CtaTrace>;
 
 /// Warp instructions that are played of one launch; what is left is taken to go on as it went.
 constexpr std::uint64_t kMostPlayed = 8'000'000;
+/// Places of the device that are played at the same time, and whose requests meet at L2 and HBM.
+/// They stand for all; as many as make a ring of copies as fast as recorded (copy_stream of 8 and
+/// 16 KiB an SM). One would have all SMs ask at the same time; many would hardly ever wait.
+constexpr std::size_t kMostPlaces = 3, kMostCooperativePlaces = 32;
 
 std::uint64_t work_of(const ClusterTrace& cluster) {
   std::uint64_t sum = 0;
@@ -107,9 +111,6 @@ bool is_uneven(const Launch& launch, std::uint64_t count, std::uint64_t places,
   return begins_beside(launch) && slots > 1 && count <= places && 2 * count > places;
 }
 
-/// The clusters that come to one place of the device, in order.
-using PlaceQueue = std::vector<std::size_t>;
-
 /// How long each traced cluster takes by itself, if they differ and come in several waves; else
 /// what they do, which is the same.
 std::vector<double> lengths_of(const KernelTiming& kernel, const MemoryShare& share,
@@ -122,72 +123,87 @@ std::vector<double> lengths_of(const KernelTiming& kernel, const MemoryShare& sh
   const auto [least, most] = std::ranges::minmax(lengths);
   if (!has_waves || most < kSame * least) return lengths;
   for (std::size_t i = 0; i < traced.size(); ++i) {
-    const ClusterTrace* const one[] = {&traced[i]};
+    const PlaceQueue one[] = {{&traced[i]}};
     lengths[i] = play(kernel, share, one, 1).clocks + kernel.parameters.cta_start;
   }
   return lengths;
 }
 
-/// Each cluster goes to the place that is free first. Returns the queue of the one that ends last.
-PlaceQueue last_queue(const std::vector<ClusterTrace>& traced, const std::vector<double>& work,
-                      const Launch& launch, std::uint64_t places, std::uint64_t slots) {
-  const Representatives representatives(traced, launch);
-  const std::uint64_t count = launch.grid.count() / launch.cluster.count();
-  const std::uint64_t sharing = is_uneven(launch, count, places, slots) ? 2 : 1;
-  struct Slot {
-    double free_at = 0;
-    std::uint64_t number = 0;
-    bool operator<(const Slot& other) const {
-      return free_at != other.free_at ? free_at > other.free_at : number > other.number;
-    }
-  };
-  std::priority_queue<Slot> free;
-  for (std::uint64_t i = 0; i < std::min(places * slots, count); ++i) free.push({0, i});
-  std::vector<PlaceQueue> queues(std::min(places, count));
-  std::vector<double> ends(queues.size());
-  for (std::uint64_t i = 0; i < count; ++i) {
-    Slot slot = free.top();
-    free.pop();
-    const std::size_t sample = representatives.of(i);
-    const std::size_t place = slot.number / sharing % queues.size();
-    queues[place].push_back(sample);
-    slot.free_at += work[sample];
-    ends[place] = std::max(ends[place], slot.free_at);
-    free.push(slot);
-  }
-  return queues[static_cast<std::size_t>(std::ranges::max_element(ends) - ends.begin())];
-}
+/// What comes to the places of the device: of each the numbers of traced clusters, in order, and
+/// when it ends.
+struct DealtClusters {
+  std::vector<std::vector<std::size_t>> queues;
+  std::vector<double> ends;
 
-/// Of a cooperative launch, whose CTAs are all there at once: when the last one has come to each
-/// barrier of the grid, and the cluster that takes longest from there on. Each traced one is played
-/// as if it were the last; between barriers the slowest counts.
-struct GridPhases {
-  std::vector<double> releases;
-  std::size_t last = 0;
-
-  GridPhases(const KernelTiming& kernel, const MemoryShare& share,
-             const std::vector<ClusterTrace>& traced, std::uint64_t slots) {
-    const double poll = kernel.parameters.l2_latency;
-    std::vector<double> longest;
-    double longest_end = 0;
-    for (std::size_t i = 0; i < traced.size(); ++i) {
-      const std::vector<const ClusterTrace*> same(slots, &traced[i]);
-      const EngineResult result = play(kernel, share, same, static_cast<std::uint32_t>(slots));
-      longest.resize(std::max(longest.size(), result.grid_arrivals.size()));
-      double begin = 0;
-      for (std::size_t phase = 0; phase < result.grid_arrivals.size(); ++phase) {
-        longest[phase] = std::max(longest[phase], result.grid_arrivals[phase] - begin);
-        begin = result.grid_arrivals[phase] + poll;
+  /// Each cluster goes to the place that is free first.
+  DealtClusters(const std::vector<ClusterTrace>& traced, const std::vector<double>& work,
+                const Launch& launch, std::uint64_t places, std::uint64_t slots) {
+    const Representatives representatives(traced, launch);
+    const std::uint64_t count = launch.grid.count() / launch.cluster.count();
+    const std::uint64_t sharing = is_uneven(launch, count, places, slots) ? 2 : 1;
+    struct Slot {
+      double free_at = 0;
+      std::uint64_t number = 0;
+      bool operator<(const Slot& other) const {
+        return free_at != other.free_at ? free_at > other.free_at : number > other.number;
       }
-      if (result.clocks - begin <= longest_end) continue;
-      longest_end = result.clocks - begin;
-      last = i;
+    };
+    std::priority_queue<Slot> free;
+    for (std::uint64_t i = 0; i < std::min(places * slots, count); ++i) free.push({0, i});
+    queues.resize(std::min(places, count));
+    ends.resize(queues.size());
+    for (std::uint64_t i = 0; i < count; ++i) {
+      Slot slot = free.top();
+      free.pop();
+      const std::size_t sample = representatives.of(i);
+      const std::size_t place = slot.number / sharing % queues.size();
+      queues[place].push_back(sample);
+      slot.free_at += work[sample];
+      ends[place] = std::max(ends[place], slot.free_at);
+      free.push(slot);
     }
-    double begin = 0;
-    for (const double phase : longest) {
-      releases.push_back(begin + phase);
-      begin = releases.back() + poll;
+    std::erase_if(queues, [](const auto& queue) { return queue.empty(); });
+  }
+
+  /// The place that ends last, and others at even distances from it.
+  std::vector<std::size_t> some(std::size_t most) const {
+    const auto last = static_cast<std::size_t>(std::ranges::max_element(ends) - ends.begin());
+    const std::size_t count = std::min(most, queues.size());
+    std::vector<std::size_t> out;
+    for (std::size_t i = 0; i < count; ++i) {
+      out.push_back((last + i * queues.size() / count) % queues.size());
     }
+    return out;
+  }
+};
+
+/// What is played of a launch.
+struct PlayedPlaces {
+  std::vector<PlaceQueue> queues;
+  std::uint64_t played = 0, all = 0;  ///< work of the queues' clusters
+
+  /// Of a cooperative launch, whose CTAs wait for the slowest, more places.
+  PlayedPlaces(const std::vector<ClusterTrace>& traced, const DealtClusters& dealt,
+               std::uint64_t slots, bool is_whole) {
+    const std::size_t most = is_whole ? kMostCooperativePlaces : kMostPlaces;
+    for (const std::size_t place : dealt.some(most)) {
+      PlaceQueue& queue = queues.emplace_back();
+      std::uint64_t of_place = 0;
+      for (const std::size_t sample : dealt.queues[place]) {
+        const std::uint64_t work = work_of(traced[sample]);
+        all += work;
+        // A few rounds of those that are resident show how it goes on.
+        if (!is_whole && of_place >= kMostPlayed / kMostPlaces && queue.size() >= 3 * slots)
+          continue;
+        queue.push_back(&traced[sample]);
+        of_place += work;
+      }
+      played += of_place;
+    }
+  }
+
+  double scale() const {
+    return static_cast<double>(all) / static_cast<double>(std::max<std::uint64_t>(1, played));
   }
 };
 
@@ -202,8 +218,9 @@ struct PlayedLaunch {
 /// go. Then nothing counts of what it does before it waits.
 template <class Play>
 PlayedLaunch play_launch(const TimeParameters& p, const Launch& launch, bool has_room,
-                         Around around, Play&& play_around) {
+                         Play&& play_around) {
   PlayedLaunch out;
+  Around around;
   out.launch_clocks = std::max(0.0, (launch.is_in_graph ? p.graph_launch : p.launch) -
                                         (launch.is_dependent ? p.dependent_gain : 0));
   const double waits = std::max(0.0, out.launch_clocks - p.dependent_start);
@@ -231,6 +248,7 @@ PlayedLaunch play_launch(const TimeParameters& p, const Launch& launch, bool has
 MemoryShare memory_share(const LaunchTrace& trace, const Launch& launch, const DeviceModel& model,
                          const TimeParameters& parameters, std::uint64_t resident) {
   MemoryShare share;
+  share.is_cold = !launch.is_in_graph;
   share.active_sms =
       static_cast<double>(std::min<std::uint64_t>(model.num_sms, launch.grid.count()));
   const double all = static_cast<double>(trace.num_clusters);
@@ -260,15 +278,14 @@ std::vector<MachineInsn> machine_code_of(const KernelCode& code, Prediction& out
   }
 }
 
-/// Tensor cores lower the clock at once, on all SMs, by the part of the time for which they are
-/// busy: to the one of the data sheet at first, and then by its square.
+/// Products lower the clock at once, on all SMs: to the one of the data sheet as long as there are
+/// some, and further by the part of the time for which tensor cores are busy.
 double loaded_clock(const TimeParameters& p, const EngineResult& result, double active_part) {
+  const double clocks = std::max(1.0, result.clocks);
   const double busy = result.busy[static_cast<std::size_t>(TimedUnit::kTensor)];
-  const double part = std::min(1.0, busy / std::max(1.0, result.clocks));
-  const double some = std::min(1.0, part / p.tensor_clock_part);
-  const double of_chip = part * active_part;
-  return p.clock_hz - some * (p.clock_hz - p.tensor_clock_hz) -
-         of_chip * of_chip * p.tensor_clock_drop_hz;
+  const double part = std::min(1.0, busy / clocks), low = std::min(1.0, result.low_clocks / clocks);
+  return p.clock_hz - low * (p.clock_hz - p.tensor_clock_hz) -
+         part * active_part * p.tensor_clock_drop_hz;
 }
 
 void describe(Prediction& out, const KernelTiming& kernel, const EngineResult& result,
@@ -313,33 +330,18 @@ Prediction predict_launch(const KernelCode& code, const Launch& launch, const De
     const std::uint64_t count = launch.grid.count() / launch.cluster.count();
     const std::vector<double> lengths =
         lengths_of(kernel, share, trace.clusters, count > places * slots);
-    std::vector<const ClusterTrace*> clusters;
-    std::uint64_t played = 0, all = 0;
-    for (const std::size_t sample : last_queue(trace.clusters, lengths, launch, places, slots)) {
-      const std::uint64_t work = work_of(trace.clusters[sample]);
-      all += work;
-      // A few rounds of those that are resident show how it goes on.
-      if (played >= kMostPlayed && clusters.size() >= 3 * slots) continue;
-      clusters.push_back(&trace.clusters[sample]);
-      played += work;
-    }
-    Around around;
-    if (launch.is_cooperative) {
-      GridPhases phases(kernel, share, trace.clusters, std::min(slots, clusters.size()));
-      std::ranges::fill(clusters, &trace.clusters[phases.last]);
-      around.grid_releases = std::move(phases.releases);
-    }
+    const DealtClusters dealt(trace.clusters, lengths, launch, places, slots);
+    const PlayedPlaces played(trace.clusters, dealt, slots, launch.is_cooperative);
     const auto resident = static_cast<std::uint32_t>(slots);
     // Clusters of four and more do not find each free place: two times 16 of them do not fit.
     const std::uint64_t beside = launch.cluster.count() <= 2 ? 2 : 3;
     const bool has_room = beside * count <= places * slots;
     const PlayedLaunch played_launch = play_launch(
-        parameters, launch, has_room, around,
-        [&](const Around& now) { return play(kernel, share, clusters, resident, now); });
+        parameters, launch, has_room,
+        [&](const Around& around) { return play(kernel, share, played.queues, resident, around); });
     const EngineResult& result = played_launch.result;
     const double launch_clocks = played_launch.launch_clocks;
-    const double scale =
-        static_cast<double>(all) / static_cast<double>(std::max<std::uint64_t>(1, played));
+    const double scale = played.scale();
     // The last step: from clocks to seconds.
     out.clock_hz = loaded_clock(parameters, result, share.active_sms / model.num_sms);
     out.launch_seconds = launch_clocks / parameters.clock_hz;

@@ -5,6 +5,7 @@
 #include "sim/report/prediction.h"
 #include "sim/time/insn_cost.h"
 #include "sim/time/prepared_trace.h"
+#include "sim/time/sm_engine.h"
 #include "sim/time/time_parameters.h"
 
 #include <algorithm>
@@ -61,13 +62,17 @@ class L1Cache {
 /// The code that an SM holds, by lines of eight instructions: a small cache in front of a larger
 /// one. The line behind one that is used for the first time is fetched as well, so that straight
 /// code comes as fast as lines do. Code that was not used before is where an earlier launch of the
-/// same left it: near, if all that CTAs run has room there; else what was used longest ago is gone.
+/// same left it: near, if all that CTAs run has room there and no other kernel ran since; else what
+/// was used longest ago is gone.
 class CodeCache {
  public:
   static constexpr std::uint32_t kLineInstructions = kCodeLineInstructions;
 
-  explicit CodeCache(const TimeParameters& p)
-      : p_(p), near_(sets_of(p.code_bytes)), behind_(sets_of(p.code_bytes_behind)) {}
+  CodeCache(const TimeParameters& p, bool is_cold)
+      : p_(p),
+        is_cold_(is_cold),
+        near_(sets_of(p.code_bytes)),
+        behind_(sets_of(p.code_bytes_behind)) {}
 
   /// Lines that a CTA comes to.
   void expect(const std::vector<bool>& lines) {
@@ -129,12 +134,13 @@ class CodeCache {
     const bool is_from_l2 = !is_behind && (is_known || all_bytes_ > p_.code_bytes_behind);
     is_known_[line] = true;
     Way& way = add(near_, line);
-    if (!is_known && all_bytes_ <= p_.code_bytes) return way.ready = now;
+    if (!is_known && !is_cold_ && all_bytes_ <= p_.code_bytes) return way.ready = now;
     way.ready = fetches_.serve(now, is_from_l2 ? p_.code_line_from_l2 : p_.code_line);
     return way.ready;
   }
 
   const TimeParameters& p_;
+  bool is_cold_ = false;
   std::vector<Set> near_, behind_;
   std::vector<bool> is_known_, expected_;
   double all_bytes_ = 0;  ///< of expected_
@@ -143,6 +149,7 @@ class CodeCache {
 
 struct PlayingCta;
 struct PlayingCluster;
+struct PlayingPlace;
 
 struct PlayingWarp {
   const PreparedWarp* trace = nullptr;
@@ -203,14 +210,14 @@ struct PlayingBarrier {
   std::vector<PlayingWarp*> waiting;
 };
 
-/// An SM and its share of L2 and HBM.
+/// An SM and its way to L2.
 struct Sm {
   struct Scheduler {
     double free_at = 0;
     std::array<double, kNumPipes> pipe_free{};
   };
   std::array<Scheduler, kSchedulers> schedulers;
-  Server shared, port_in, port_out, l2, hbm, tensor;
+  Server shared, port_in, port_out, tensor;
   Server remote;              ///< loads and stores to other CTAs of the cluster
   Server fences;              ///< at the scope of the cluster or the GPU
   double product_shared = 0;  ///< what part of shared memory's time the last product of wgmma takes
@@ -221,9 +228,19 @@ struct Sm {
   CodeCache code;
   std::array<double, kNumPipes> pipe_busy{};
   double issue_busy = 0;
-  std::uint32_t next_scheduler = 0;  ///< that gets the next warp
+  double is_low_until = 0, low_clocks = 0;  ///< of the lower clock that products bring
+  std::uint32_t next_scheduler = 0;         ///< that gets the next warp
 
-  Sm(double l1_bytes, const TimeParameters& parameters) : l1(l1_bytes), code(parameters) {}
+  Sm(double l1_bytes, const TimeParameters& parameters, bool is_cold)
+      : l1(l1_bytes), code(parameters, is_cold) {}
+
+  /// Products run until `end`, and the clock stays low for a while behind them.
+  void lower_clock(double now, double end, double hold) {
+    const double until = end + hold;
+    if (until <= is_low_until) return;
+    low_clocks += until - std::max(now, is_low_until);
+    is_low_until = until;
+  }
 
   /// When shared memory has moved what takes so long by itself. Products of wgmma that are under
   /// way come first.
@@ -256,11 +273,20 @@ struct PlayingCta {
 };
 
 struct PlayingCluster {
+  PlayingPlace* place = nullptr;
   std::vector<std::unique_ptr<PlayingCta>> ctas;
   std::unordered_map<std::uint64_t, PlayingBarrier> barriers;  ///< by generation
   std::unordered_map<std::uint64_t, std::uint32_t> arrivals;   ///< that each generation needs
   std::uint32_t num_live = 0, slot = 0;
   std::uint32_t num_arriving = 0;  ///< arrivals at mbarriers that are under way
+};
+
+/// The SMs of a cluster, and the clusters that come to them.
+struct PlayingPlace {
+  std::vector<std::unique_ptr<Sm>> sms;  ///< by rank
+  PlaceQueue queue;
+  std::size_t next = 0;
+  std::vector<std::unique_ptr<PlayingCluster>> slots;
 };
 
 }  // namespace tilewright::sim

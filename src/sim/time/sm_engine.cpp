@@ -23,9 +23,8 @@ KernelTiming::KernelTiming(const KernelCode& kernel_code, const DeviceModel& dev
 }
 
 EngineResult play(const KernelTiming& kernel, const MemoryShare& memory,
-                  std::span<const std::vector<CtaTrace>* const> clusters, std::uint32_t slots,
-                  const Around& around) {
-  return Engine(kernel, memory, clusters, slots, around).run();
+                  std::span<const PlaceQueue> queues, std::uint32_t slots, const Around& around) {
+  return Engine(kernel, memory, queues, slots, around).run();
 }
 
 }  // namespace tilewright::sim

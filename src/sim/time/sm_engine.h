@@ -1,4 +1,4 @@
-// Plays traces of CTAs again on one SM, or on the SMs of a cluster, with a clock.
+// Plays traces of CTAs again on some SMs, with a clock.
 //
 // Events in the order of time: a warp that can issue, bytes that have come, an arrival at a
 // barrier. Between them nothing happens, so that a warp that waits costs nothing. What the trace
@@ -15,7 +15,6 @@
 #include "sim/time/trace.h"
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -43,6 +42,9 @@ struct MemoryShare {
   double active_sms = 1;
   std::vector<double> miss;  ///< by area: the part of its bytes that comes from HBM or goes there
   double l1_bytes = 0;       ///< of an SM
+  /// Whether another kernel ran before, that wrote other memory: as benches time a launch between
+  /// two events. In a graph it is a launch of the same kernel.
+  bool is_cold = false;
 };
 
 struct EngineResult {
@@ -50,26 +52,26 @@ struct EngineResult {
   std::uint64_t warp_instructions = 0;
   std::vector<double> busy;                ///< clocks by TimedUnit, of one SM
   std::vector<double> waits;               ///< clocks of warps by WaitCause
+  double low_clocks = 0;                   ///< with the lower clock of products, of one SM
   double warp_clocks = 0;                  ///< that warps were there
   std::vector<std::vector<double>> lines;  ///< waits by instruction, then WaitCause; empty: none
   std::vector<TimelineSpan> timeline;      ///< of the first CTA
-  /// By generation of the barrier of a cooperative launch: when the last of these CTAs has come.
-  std::vector<double> grid_arrivals;
   double grid_trigger = -1;  ///< when the last CTA lets the next launch go; below 0: never
 };
 
 /// When others than those that are played have come to where these wait for them.
 struct Around {
-  /// By generation of the barrier of a cooperative launch: all its CTAs. Without it those that are
-  /// played are the last.
-  std::vector<double> grid_releases;
   double launch_before_ends = 0;  ///< what griddepcontrol.wait waits for
 };
 
-/// `clusters`: in the order in which they start; `slots` of them are resident at a time.
+/// Clusters of one place of the device, in the order in which they start.
+using PlaceQueue = std::vector<const std::vector<CtaTrace>*>;
+
+/// `queues`: of each place that is played, none of them empty; together they stand for all SMs that
+/// are active. `slots` clusters are resident at a place at a time.
 /// Errors   Internal if the traces wait for each other without an end
 EngineResult play(const KernelTiming& kernel, const MemoryShare& memory,
-                  std::span<const std::vector<CtaTrace>* const> clusters, std::uint32_t slots,
+                  std::span<const PlaceQueue> queues, std::uint32_t slots,
                   const Around& around = {});
 
 }  // namespace tilewright::sim

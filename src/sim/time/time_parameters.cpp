@@ -92,17 +92,23 @@ TimeParameters h200_parameters() {
   p.sm_bytes = 110;                          // [P] TMA; loads 93
   p.l2_bytes_per_clock = 8.5e12 / 1.98e9;    // [P] TMA, 16 MiB; loads as much
   p.hbm_bytes_per_clock = 4.62e12 / 1.98e9;  // [o] sustained in decode
+  // [P] memory_stream of 64, 256, 1024 MiB takes 3.5, 9, 8.5 us longer behind lines that were
+  // written
+  p.l2_bytes = 60 << 20, p.dirty_bytes = 40e6;
 
-  p.launch = 4400;          // [B3] 2.2 us between two events
+  // [P] memory_stream of nothing behind other memory takes 5.9 us; on an H100 1.6 us more than an
+  // empty kernel there (cold_launch)
+  p.launch = 8500;
   p.graph_launch = 1270;    // [P] of an empty kernel, in a graph of 100
   p.dependent_gain = 230;   // [P] in a graph
   p.dependent_start = 490;  // [P1] work_around_wait, 132 CTAs: 4000 clocks before the wait
   p.cta_start = 315;        // [P]
   // [P1] power: without products the clock is the highest one, with them at most the boost clock of
-  // the data sheet, and lower the more of them there are: 1620 to 1650 MHz when they go on for 25
-  // ms or falter again and again, 1720 to 1780 for a millisecond without a pause. Where they work
-  // for a seventh of the time it is 1875.
-  p.tensor_clock_hz = 1.83e9, p.tensor_clock_drop_hz = 0.21e9, p.tensor_clock_part = 0.2;
+  // the data sheet, and lower the more of them there are. The products of kernels falter again and
+  // again, as those of the probes with sleeps do: busy for 0.54 and 0.87 of the time they run at
+  // 1721 and 1633 MHz (means of three forms, of two sleeps at 0.54). With products for 0.55 us of
+  // each 4.1 us it is 1873: the clock stays low for 1.6 us behind them.
+  p.tensor_clock_hz = 1.83e9, p.tensor_clock_drop_hz = 0.21e9, p.tensor_clock_hold = 3200;
   return p;
 }
 

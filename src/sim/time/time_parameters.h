@@ -81,9 +81,12 @@ struct TimeParameters {
   double sm_bytes = 0;            ///< per clock between an SM and the L2 cache
   double l2_bytes_per_clock = 0;  ///< all SMs together
   double hbm_bytes_per_clock = 0;
+  /// What L2 holds, and how much of that a launch between two events finds written and not yet in
+  /// HBM: what comes from there takes the place of some of it
+  double l2_bytes = 0, dirty_bytes = 0;
 
   // Launches.
-  double launch = 0;          ///< an empty kernel, between two events
+  double launch = 0;          ///< an empty kernel between two events, behind another one
   double graph_launch = 0;    ///< a launch of a graph behind another one
   double dependent_gain = 0;  ///< what a programmatic dependent launch spares
   /// Of that, from the end of the launch before to the first instruction of those CTAs that had no
@@ -91,10 +94,10 @@ struct TimeParameters {
   double dependent_start = 0;
   double cta_start = 0;  ///< from the end of a CTA to the next one's first instruction
 
-  // The clock: at most, while tensor cores have some work, and how much lower it is when they are
-  // busy all the time. From what part of the time on they have "some work".
+  // The clock: at most, from the first product until so many clocks behind the last one, and how
+  // much lower it is when tensor cores are busy all the time.
   double clock_hz = 0, tensor_clock_hz = 0, tensor_clock_drop_hz = 0;
-  double tensor_clock_part = 1;
+  double tensor_clock_hold = 0;
 };
 
 /// The constants of the device. Those of devices other than the H200 and the B200 are of the

@@ -72,9 +72,10 @@ class TimedMachine {
   }
 
   json run(const std::string& ptx, std::uint32_t threads, std::uint32_t ctas = 1,
-           bool is_cooperative = false) {
+           bool is_cooperative = false, bool is_in_graph = false) {
     Launch launch;
     launch.is_cooperative = is_cooperative;
+    launch.is_in_graph = is_in_graph;
     launch.module = machine_.load(parse_module(ptx, "timed.ptx"));
     launch.kernel = "timed";
     launch.grid.x = ctas;
@@ -359,7 +360,7 @@ TEST(TimeTest, ASampleThatHasNothingToDoIsNotAll) {
 /// Clocks for a line of code, in the second round of a loop of so many bytes.
 double clocks_of_a_line(std::uint32_t bytes) {
   const TimeParameters p = time_parameters(device_models().front());
-  CodeCache code(p);
+  CodeCache code(p, false);
   const std::uint32_t lines = bytes / 128;
   double now = 0, begin = 0;
   for (std::uint32_t i = 0; i < 2 * lines; ++i) {
@@ -478,9 +479,25 @@ TEST(TimeTest, ACooperativeLaunchWaitsForItsSlowestCtaAtEachBarrier) {
   EXPECT_NEAR(clocks(predicted), 50'000 * round, 2000);
 }
 
+// 132 CTAs read a megabyte, 160 KiB each. Behind a kernel that wrote, L2 sends two thirds as much
+// to HBM first.
+TEST(TimeTest, ALaunchBetweenTwoEventsFindsWrittenLines) {
+  const std::string kernel = timed_kernel(
+      "ld.global.b32 %r3, [%rd1];\nadd.u64 %rd1, %rd1, 128;  // {}",
+      "mov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd1, %r2, 6400;\nadd.u64 %rd1, %rd1, %rd0;\n");
+  const TimeParameters p = time_parameters(device_models().front());
+  const json cold = TimedMachine().run(kernel, 1, 132)["predicted"];
+  const json in_graph = TimedMachine().run(kernel, 1, 132, false, true)["predicted"];
+  EXPECT_NEAR(cold["launch_us"].get<double>(), 1e6 * p.launch / p.clock_hz, 1e-3);
+  EXPECT_NEAR(in_graph["launch_us"].get<double>(), 1e6 * p.graph_launch / p.clock_hz, 1e-3);
+  const auto hbm = [](const json& of) { return of["busy_us"]["HBM"].get<double>(); };
+  EXPECT_GT(hbm(in_graph), 0);
+  EXPECT_NEAR(hbm(cold) / hbm(in_graph), 1 + p.dirty_bytes / p.l2_bytes, 0.02);
+}
+
 // Products leave a quarter of shared memory's time.
 TEST(TimeTest, ProductsOfSharedMemoryComeFirst) {
-  Sm sm(65536, time_parameters(device_models().front()));
+  Sm sm(65536, time_parameters(device_models().front()), false);
   sm.product_shared = 0.75;
   sm.tensor.free_at = 100;
   EXPECT_DOUBLE_EQ(sm.serve_shared(0, 10), 40);
@@ -493,10 +510,27 @@ TEST(TimeTest, ProductsOfSharedMemoryComeFirst) {
 TEST(TimeTest, CodeThatIsRunOnceIsNearIfAllOfItIs) {
   const TimeParameters p = time_parameters(device_models().front());
   for (const std::uint32_t kib : {16U, 64U}) {
-    CodeCache code(p);
+    CodeCache code(p, false);
     code.expect(std::vector<bool>(kib * 8, true));
     EXPECT_EQ(code.use(0, 0), kib == 16 ? 0 : p.code_line) << kib;
+    CodeCache behind_another(p, true);
+    behind_another.expect(std::vector<bool>(kib * 8, true));
+    EXPECT_EQ(behind_another.use(0, 0), p.code_line) << kib;
   }
+}
+
+// The clock is low from the first product until some time behind the last one; what is between two
+// that are closer counts once.
+TEST(TimeTest, ProductsKeepTheClockLow) {
+  Sm sm(65536, time_parameters(device_models().front()), false);
+  sm.lower_clock(100, 150, 1000);
+  EXPECT_DOUBLE_EQ(sm.low_clocks, 1050);
+  sm.lower_clock(600, 700, 1000);
+  EXPECT_DOUBLE_EQ(sm.low_clocks, 1600);
+  sm.lower_clock(650, 660, 1000);
+  EXPECT_DOUBLE_EQ(sm.low_clocks, 1600);
+  sm.lower_clock(5000, 5010, 1000);
+  EXPECT_DOUBLE_EQ(sm.low_clocks, 2610);
 }
 
 /// A box of eight rows that one thread asks for and waits for.

@@ -81,6 +81,52 @@ __device__ void time_cold_code(const TimingProbeParams& params) {
   });
 }
 
+// Code that does not lie in the order in which it runs: `count` pieces of 1 KiB, `stride` pieces
+// from each to the next, of kTimingJumpPieces.
+template <int Piece>
+__device__ __noinline__ std::uint32_t jump_piece(std::uint32_t word, StepOperands operands) {
+  std::uint32_t x[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) x[i] = word + i * Piece + 1;
+  run_steps<Ffma, 8, kTimingJumpInstructions>(x, operands);
+  return mixed(x);
+}
+
+#define TILEWRIGHT_JUMP(N) \
+  case N:                  \
+    return jump_piece<N>(word, operands);
+#define TILEWRIGHT_JUMPS_4(N) \
+  TILEWRIGHT_JUMP(N) TILEWRIGHT_JUMP((N) + 1) TILEWRIGHT_JUMP((N) + 2) TILEWRIGHT_JUMP((N) + 3)
+#define TILEWRIGHT_JUMPS_16(N) \
+  TILEWRIGHT_JUMPS_4(N)        \
+  TILEWRIGHT_JUMPS_4((N) + 4) TILEWRIGHT_JUMPS_4((N) + 8) TILEWRIGHT_JUMPS_4((N) + 12)
+
+__device__ std::uint32_t jump_to(std::uint32_t piece, std::uint32_t word, StepOperands operands) {
+  switch (piece) {
+    TILEWRIGHT_JUMPS_16(0)
+    TILEWRIGHT_JUMPS_16(16)
+    TILEWRIGHT_JUMPS_16(32)
+    TILEWRIGHT_JUMPS_16(48)
+    TILEWRIGHT_JUMPS_16(64)
+    TILEWRIGHT_JUMPS_16(80)
+    TILEWRIGHT_JUMPS_16(96)
+    TILEWRIGHT_JUMPS_16(112)
+  }
+  return word;
+}
+
+__device__ void time_cold_jumps(const TimingProbeParams& params) {
+  const StepOperands operands = step_operands(params);
+  measure(params, [&](std::uint32_t) {
+    std::uint32_t word = operands.a, piece = 1;
+    for (std::uint32_t i = 0; i < params.count; ++i) {
+      word = jump_to(piece, word, operands);
+      piece = (piece + params.stride) % kTimingJumpPieces;
+    }
+    consume(params, word);
+  });
+}
+
 }  // namespace
 }  // namespace tilewright::kernels
 
@@ -114,3 +160,4 @@ TILEWRIGHT_TIMING_PROBE(ex2_beside_8_sums, 1024, time_ex2_beside_sums<8>(params)
 TILEWRIGHT_TIMING_PROBE(special_register, 1024, time_special_register(params))
 TILEWRIGHT_TIMING_PROBE(nothing, 1024, time_nothing(params))
 TILEWRIGHT_TIMING_PROBE(cold_code, 128, time_cold_code(params))
+TILEWRIGHT_TIMING_PROBE(cold_jumps, 128, time_cold_jumps(params))

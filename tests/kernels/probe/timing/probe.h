@@ -33,5 +33,8 @@ inline constexpr int kTimingSharedBytes = 200 << 10;
 /// Instructions of one piece of timing_probe_cold_code, 16 bytes each, and its pieces
 inline constexpr int kTimingColdInstructions = 2048;
 inline constexpr int kTimingColdPieces = 8;
+/// The same of timing_probe_cold_jumps, whose pieces are 1 KiB
+inline constexpr int kTimingJumpInstructions = 48;
+inline constexpr int kTimingJumpPieces = 128;
 
 }  // namespace tilewright::kernels
