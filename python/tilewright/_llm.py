@@ -50,8 +50,8 @@ class SamplingParams:
     max_tokens       new ones; fewer if the model's room ends
     ignore_eos       go on behind the token that ends a text
     stop_token_ids   tokens that end the text, too
-    min_p            of top_k, and before top_p, tokens whose probability is at least min_p times the largest; from
-                     0, which keeps all, to 1
+    min_p            drops tokens less likely than min_p times the likeliest, after top_k and before top_p; 0 keeps
+                     all, at most 1
     """
 
     temperature: float = 0.0

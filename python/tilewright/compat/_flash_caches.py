@@ -98,7 +98,8 @@ def cache_reasons(
     elif rotary_cos is not None or cu_seqlens_k_new is not None:
         name = "cu_seqlens_k_new" if rotary_cos is None else "rotary_cos"
         rule = "comes with new keys, k and v"
-        reasons.append(reason(name, "given", rule, "turn q before the call, or pass k and v"))
+        fix = "pass k and v, or leave it out" if rotary_cos is None else "turn q before the call, or pass k and v"
+        reasons.append(reason(name, "given", rule, fix))
     if is_latent:
         return reasons
     if num_splits > MAX_SPLITS:

@@ -28,7 +28,7 @@ def padding_reasons(k_cache: Tensor, v_cache: Tensor) -> list[Reason]:
             "with cache_leftpad and pages, or indices, fewer than 2^31 rows of pages that lie equally "
             "many rows apart in both caches"
         )
-        fix = "contiguous caches"
+        fix = "pass contiguous caches"
         return [reason("k_cache.stride()", k_cache.stride(), rule, fix)]
     return []
 

@@ -293,9 +293,12 @@ def _tensor_reasons(
     if has_shape and tensor.dtype in allowed:
         return []
     sizes = ", ".join("any" if size is None else str(size) for size in shape)
-    rule = f"expected {str(allowed[0]).removeprefix('torch.')}[{sizes}]"
+    types = " or ".join(str(dtype).removeprefix("torch.") for dtype in allowed)
+    rule = f"expected {types}[{sizes}]"
     fix = "heads have 128 numbers: e4m3, or packed e2m1 with a ue8m0 for each 32"
-    if name in ("weights", "context_lens", "cu_seq_len_k_start", "cu_seq_len_k_end"):
+    if has_shape and name == "weights":
+        fix = "convert with .to()"
+    elif name in ("weights", "context_lens", "cu_seq_len_k_start", "cu_seq_len_k_end"):
         fix = "a row for each token"
     return [reason(name, shape_of(tensor), rule, fix)]
 

@@ -303,7 +303,8 @@ def _check_turning(
     if cos is None:
         require(
             q is None and rotary_lengths is None,
-            "q and rotary_lengths: expected None without rotary_cos",
+            f"{describe('q', q)}, {describe('rotary_lengths', rotary_lengths)}: expected None without "
+            "rotary_cos; pass rotary_cos and rotary_sin, or leave both out",
         )
         return
     require(cos.dim() == 2, f"{describe('rotary_cos', cos)}: expected [positions, rotary_dim / 2]")

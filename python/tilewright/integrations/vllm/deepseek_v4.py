@@ -57,7 +57,7 @@ def _logits(theirs: Any) -> Any:
     def fp8_fp4_mqa_logits(
         q: Any, kv: Any, weights: Tensor, cu_seqlen_ks: Tensor, cu_seqlen_ke: Tensor, max_seqlen_k: int
     ) -> Any:
-        """Theirs where we have no kernel: weights in bfloat16, which Blackwell's have."""
+        """Theirs where we have no kernel."""
         scales = {"kv_scales": kv[1], "starts": cu_seqlen_ks, "ends": cu_seqlen_ke}
         if _mqa_logits.logits_reasons(q, kv[0], weights, **scales):
             return theirs(q, kv, weights, cu_seqlen_ks, cu_seqlen_ke, max_seqlen_k)
