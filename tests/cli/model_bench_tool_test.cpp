@@ -115,7 +115,8 @@ TEST(ModelBenchToolTest, WhatDoesNotFitIsRefusedWithWhatWould) {
   for (const std::string options :
        {"--serve 60000 --input 524288 --output 524288",
         "--serve 60000 --input 524288 --output 524288 --gpus 2 --parallel tensor",
-        "--batch 65000 --batch 60000 --context 1048576 --prompt 0"}) {
+        "--batch 65000 --batch 60000 --context 1048576 --prompt 0",
+        "--batch 60000 --context 1048576 --prompt 0 --gpus 2 --parallel expert"}) {
     const Outcome outcome = bench(options);
     EXPECT_EQ(outcome.status, 1);
     EXPECT_THAT(outcome.out, AllOf(HasSubstr("60000 sequences of 1048576 tokens"),

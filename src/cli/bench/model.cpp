@@ -134,7 +134,8 @@ void run_bench_model(const BenchModelArgs& args, Context& context) {
           "--kv exact: is for the float64 model, which has no times; expected bf16, fp8 or nvfp4");
   if (!begin_ranks(args.ranks, context)) return;
   const auto [sequences, room] = least_room(sweep);
-  run_ranks(args.ranks, args.model, context, room, sequences, [&](OpenRank rank) {
+  const bool has_runner = sweep.serve.sequences > 0;
+  run_ranks(args.ranks, args.model, context, room, sequences, has_runner, [&](OpenRank rank) {
     const bool is_first = rank.comm == nullptr || rank.comm->rank() == 0;
     const auto log = run_model_sweep(rank.device, std::move(rank.weights), rank.comm, sweep,
                                      model_command_line(args));

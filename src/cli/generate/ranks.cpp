@@ -213,12 +213,14 @@ std::unique_ptr<model::Runner> make_rank_runner(const RankArgs& args, const Mode
 }
 
 void run_ranks(const RankArgs& args, const ModelArgs& model, const Context& context,
-               const model::RunnerOptions& options, std::int64_t sequences,
+               const model::RunnerOptions& options, std::int64_t sequences, bool has_runner,
                const std::function<void(OpenRank)>& work) {
   const std::string device = device_asked_for(context);
   const comm::Launch launch = launch_of(args);
   const int world = launch.size > 1 ? launch.size : std::max(1, args.gpus);
-  if (scheme_of(args) == model::Scheme::kExpertParallel) sequences *= world;
+  // Of all ranks: require_memory() divides them again, and adds the idle one of a runner.
+  if (world > 1 && scheme_of(args) == model::Scheme::kExpertParallel)
+    sequences = (sequences - (has_runner ? 0 : 1)) * world;
   const model::OpenShare open_share = share_opener(model, options, sequences);
   if (launch.size > 1) return as_process_rank(args, launch, device, open_share, work);
   const Device opened = Device::open(device);

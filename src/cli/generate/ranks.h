@@ -46,9 +46,10 @@ std::unique_ptr<model::Runner> make_rank_runner(const RankArgs& args, const Mode
 
 /// The same with `work` in place of a runner: of this process' rank, or of each simulated rank in a
 /// thread of its own. What it throws ends all ranks. `sequences`: of each rank; of all, where heads
-/// are divided.
+/// are divided. `has_runner`: `work` makes a model::Runner, which has an idle sequence beside those
+/// of a rank where ranks divide sequences.
 void run_ranks(const RankArgs& args, const ModelArgs& model, const Context& context,
-               const model::RunnerOptions& options, std::int64_t sequences,
+               const model::RunnerOptions& options, std::int64_t sequences, bool has_runner,
                const std::function<void(OpenRank)>& work);
 /// Ranks of no model.
 void run_ranks_alone(const RankArgs& args, const Context& context,

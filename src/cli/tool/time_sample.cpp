@@ -17,7 +17,7 @@ constexpr double kManyFlops = 1e11, kManyBytes = 1e9;
 
 bool is_sample_named() {
   const std::string text = env_text(kVariable);
-  return !text.empty() && text != "0";
+  return !text.empty() && text != "0" && env_text("TILEWRIGHT_SIM_TIME") == "1";
 }
 
 }  // namespace

@@ -180,6 +180,11 @@ std::string counted(std::int64_t count, const char* what) {
 }
 
 // What the caches are for.
+// Whether ranks divide the sequences; then each has one more that is idle.
+bool are_divided(const Share& share) {
+  return share.world > 1 && share.scheme == Scheme::kExpertParallel;
+}
+
 std::string caches_of(std::int64_t sequences, std::int64_t context, std::int64_t pool) {
   if (pool > 0) return fmt::format("{} tokens of {}", pool, counted(sequences, "sequence"));
   return fmt::format("{} of {} tokens", counted(sequences, "sequence"), context);
@@ -327,7 +332,7 @@ void require_memory(const Device& device, const Weights& weights, const RunnerOp
   // Of these the runner says what is wrong.
   const bool is_for_kernels = options.kv.has_value() && options.index != IndexFormat::kBf16;
   const bool lacks_draft = options.has_draft && weights.drafts.empty();
-  if (!is_for_kernels || lacks_draft || sequences < 1) return;
+  if (!is_for_kernels || lacks_draft || sequences < (are_divided(weights.share()) ? 0 : 1)) return;
   const auto experts = number_format_from_string(weights.expert_format());
   require_memory(device, weights.source(),
                  {.config = weights.config(),
@@ -339,9 +344,7 @@ void require_memory(const Device& device, const Weights& weights, const RunnerOp
 
 void require_memory(const Device& device, const std::string& source, StepShape step) {
   const Sequences checked(step.config, step.options, 1);  // numbers that make no sense
-  // Ranks with experts in parallel divide the sequences, and have one more that is idle.
-  if (step.share.world > 1 && step.share.scheme == Scheme::kExpertParallel)
-    step.sequences = rank_range(step.share, step.sequences).count + 1;
+  if (are_divided(step.share)) step.sequences = rank_range(step.share, step.sequences).count + 1;
   step.tokens = std::min(step.options.step_tokens, step.sequences * step.options.max_tokens);
   const bool has_draft = step.options.has_draft;
   const std::string problem =
