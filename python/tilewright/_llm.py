@@ -141,7 +141,7 @@ class LLM:
         options.has_draft, options.gpus = bool(draft), gpus
         self._handle = ctypes.c_void_p()
         _library.call("tw_llm_open", os.fsencode(folder), ctypes.byref(options), ctypes.byref(self._handle))
-        weakref.finalize(self, _library.function("tw_llm_destroy"), self._handle)
+        self._closing = weakref.finalize(self, _library.function("tw_llm_destroy"), self._handle)
         vocab = _library.function("tw_llm_vocab_size")
         vocab.restype = ctypes.c_int64
         if vocab(self._handle) != self.tokenizer.vocab_size:
@@ -218,7 +218,7 @@ class LLM:
                     del running[request]
                 yield piece
         finally:
-            for request in running:
+            for request in running if self._closing.alive else ():  # not when the interpreter ends
                 _library.function("tw_llm_cancel")(self._handle, ctypes.c_int64(request))
             running.clear()
 

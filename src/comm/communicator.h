@@ -70,6 +70,10 @@ class Communicator {
   virtual void check() = 0;
   /// Tells the other ranks that this one has failed and why: their check() says it.
   virtual void tell_failure(std::string_view reason) noexcept = 0;
+  /// Tells the other ranks that this one makes no more collective calls: who waits for one in
+  /// synchronize() is told so. Its end may still have a barrier(). Not while an exception is on its
+  /// way. Where ranks are threads nothing happens.
+  virtual void leave() noexcept {}
   /// `call` is made once, when this or another rank has failed and before what was enqueued is
   /// ended: for kernels that wait for other ranks by themselves. It may not throw. One of each
   /// `owner`; empty: none any more.

@@ -53,7 +53,7 @@ class NcclRank final : public Communicator {
   ~NcclRank() override {
     // Destroying waits for the others, who may be gone, or wait for this rank.
     rendezvous_->leave();
-    if (comm_ != nullptr && failure_.empty())
+    if (comm_ != nullptr && failure_.empty() && rendezvous_->failure().empty())
       library_->call.comm_destroy(comm_);
     else
       abort();
@@ -82,6 +82,7 @@ class NcclRank final : public Communicator {
     give_up();
     rendezvous_->tell_failure(reason);
   }
+  void leave() noexcept override { rendezvous_->leave(); }
 
  protected:
   void run(const Exchange& exchange, const void* in, void* out, void* stream) override;

@@ -42,6 +42,7 @@ struct Rendezvous::State {
     Socket socket = {};
     std::deque<Message> inbox = {};
     bool has_left = false;
+    std::chrono::steady_clock::time_point left_at = {};
   };
 
   Launch launch;
@@ -59,6 +60,7 @@ struct Rendezvous::State {
   void note_failure(std::string text);
   void take(Peer& peer, Message message);
   bool read(Peer& peer, Deadline until);
+  static bool has_gone(const Peer& peer);
   Message expect(Peer& peer, MessageKind kind);
   void send(Peer& peer, const Message& message);
   void look();
@@ -134,7 +136,7 @@ void Rendezvous::State::take(Peer& peer, Message message) {
   if (message.kind == MessageKind::kFailure)
     note_failure(std::move(message.body));
   else if (message.kind == MessageKind::kGoodbye)
-    peer.has_left = true;
+    peer.has_left = true, peer.left_at = std::chrono::steady_clock::now();
   else
     peer.inbox.push_back(std::move(message));
 }
@@ -157,6 +159,13 @@ bool Rendezvous::State::read(Peer& peer, Deadline until) {
   return false;
 }
 
+// One that has said goodbye may be on its way to a last barrier, before it frees what others read.
+bool Rendezvous::State::has_gone(const Peer& peer) {
+  constexpr std::chrono::seconds kLastBarrier(2);
+  return peer.has_left &&
+         (!peer.socket.is_open() || std::chrono::steady_clock::now() - peer.left_at > kLastBarrier);
+}
+
 Message Rendezvous::State::expect(Peer& peer, MessageKind kind) {
   const Deadline until = deadline();
   while (true) {
@@ -173,7 +182,7 @@ Message Rendezvous::State::expect(Peer& peer, MessageKind kind) {
                       name(peer.rank), name(launch.rank)));
       continue;
     }
-    if (peer.has_left)
+    if (has_gone(peer))
       note_failure(
           fmt::format("{} has ended, and {} waits for it", name(peer.rank), name(launch.rank)));
     else if (std::chrono::steady_clock::now() >= until)

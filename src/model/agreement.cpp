@@ -48,6 +48,11 @@ Agreement::Agreement(const Device& device, std::shared_ptr<comm::Communicator> c
       own_(device, sizeof(Brought)),
       all_(device, sizeof(Brought) * comm::rank_idx(comm_->size())) {}
 
+// Before anything is freed: what is freed later waits for the others, who may wait for this rank.
+Agreement::~Agreement() {
+  comm_->leave();
+}
+
 std::vector<std::int64_t> Agreement::meet(std::int64_t requests, const Told& told,
                                           std::span<const std::int64_t> own) {
   const std::vector<std::int64_t> bytes(comm::rank_idx(comm_->size()), sizeof(Brought));

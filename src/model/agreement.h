@@ -48,6 +48,10 @@ class Told {
 class Agreement {
  public:
   Agreement(const Device& device, std::shared_ptr<comm::Communicator> comm);
+  /// This rank leaves: a step in which the others wait for it ends with a sentence.
+  ~Agreement();
+  Agreement(const Agreement&) = delete;
+  Agreement& operator=(const Agreement&) = delete;
 
   /// Numbers of requests that some rank cancels, each once and in order: `own`, and those of
   /// others. `requests` and `told`: how many this rank was given so far, and what.

@@ -226,6 +226,34 @@ TEST(Rendezvous, ARankThatIsDoneIsNoFailureUntilItIsNeeded) {
   EXPECT_THAT(texts[0], HasSubstr("rank 1 of 2 has ended, and rank 0 of 2 waits for it"));
 }
 
+// A rank says goodbye before it frees what others read, and that waits for them.
+TEST(Rendezvous, ABarrierBehindGoodbyes) {
+  const auto texts = on_threads(ranks(3), [](Rendezvous& rendezvous) {
+    rendezvous.leave();
+    std::this_thread::sleep_for(20ms * rendezvous.rank());
+    rendezvous.barrier();
+  });
+  for (const std::string& text : texts) EXPECT_EQ(text, "");
+}
+
+// One that leaves alone waits in its last barrier until the others know that nobody comes.
+TEST(Rendezvous, ALastBarrierEndsWhenTheOthersGiveUp) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto texts = on_threads(
+      ranks(2),
+      [](Rendezvous& rendezvous) {
+        if (rendezvous.rank() == 1) {
+          rendezvous.leave();
+          return rendezvous.barrier();
+        }
+        while (rendezvous.left().empty()) std::this_thread::sleep_for(1ms);
+        rendezvous.tell_failure("rank 1 has ended, and rank 0 waits for it");
+      },
+      20s);
+  EXPECT_THAT(texts[1], HasSubstr("rank 0 of 2 failed: rank 1 has ended"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+}
+
 // A process that the system ends: nobody says goodbye.
 TEST(Rendezvous, AProcessThatIsKilled) {
   const auto launches = ranks(3);
