@@ -76,6 +76,9 @@ struct MoePlanned {
 Spread moe_spread(const device::DeviceInfo& device, const MoeWeightsInfo& weights,
                   const MoeProblem& problem, bool is_gate_up);
 
+MoeWorkspace make_moe_workspace(const device::DeviceInfo& device, const MoeWeightsInfo& weights,
+                                const MoeProblem& problem, MoeKernel kernel);
+
 /// Errors   as Moe's constructor
 MoePlanned make_moe_plan(const device::DeviceInfo& device, const MoeWeightsInfo& weights,
                          const MoeProblem& problem);
