@@ -138,3 +138,9 @@ def test_a_release_without_these_names_is_refused(modules: Any) -> None:
     with pytest.raises(tilewright.Unsupported, match="has no flash_mla_sparse_fwd: this SGLang calls"):
         deepseek_v4.install()
     modules.attention.flash_mla_sparse_fwd = kept
+    del modules.indexer.fp8_fp4_mqa_logits
+    with pytest.raises(tilewright.Unsupported, match="deep_gemm has no fp8_fp4_mqa_logits: this SGLang calls"):
+        deepseek_v4.install()
+    assert not deepseek_v4.is_installed()
+    assert modules.attention.flash_mla_with_kvcache() == modules.attention.flash_mla_sparse_fwd() == "theirs"
+    modules.indexer.fp8_fp4_mqa_logits = modules.indexer.fp8_fp4_paged_mqa_logits

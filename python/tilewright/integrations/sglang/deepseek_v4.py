@@ -7,15 +7,14 @@ own and from the package deep_gemm when it calls them, by names which install() 
 
 from __future__ import annotations
 
-import importlib
 import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from tilewright._errors import Unsupported
 from tilewright.compat import _mqa_logits, flash_mla
+from tilewright.integrations._replaced import Replaced
 
 __all__ = ["install", "is_installed", "uninstall"]
 
@@ -23,42 +22,25 @@ __all__ = ["install", "is_installed", "uninstall"]
 ATTENTION = "sglang.kernels.ops.attention.flash_mla_interface"
 #: Imported in the functions that score keys, each time that they are called.
 INDEXER = "deep_gemm"
-_originals: dict[str, dict[str, Any]] = {}
+_replaced = Replaced("SGLang", "TILEWRIGHT_SGLANG")
 
 
 def install() -> None:
     """Calls run on our kernels from now on where there are kernels for them, else on what was there.
     For backends that are made afterwards. A second time changes nothing."""
-    _set(ATTENTION, {"flash_mla_with_kvcache": _decode, "flash_mla_sparse_fwd": _prefill})
-    _set(INDEXER, {"fp8_fp4_mqa_logits": _logits, "fp8_fp4_paged_mqa_logits": _paged_logits})
+    _replaced.put({
+        ATTENTION: {"flash_mla_with_kvcache": _decode, "flash_mla_sparse_fwd": _prefill},
+        INDEXER: {"fp8_fp4_mqa_logits": _logits, "fp8_fp4_paged_mqa_logits": _paged_logits},
+    })
 
 
 def uninstall() -> None:
     """As before install()."""
-    for path, kept in _originals.items():
-        for name, function in kept.items():
-            setattr(importlib.import_module(path), name, function)
-    _originals.clear()
+    _replaced.undo()
 
 
 def is_installed() -> bool:
-    return bool(_originals)
-
-
-def _set(path: str, makers: dict[str, Any]) -> None:
-    """Each name of a module to what its maker makes of the one that was there."""
-    if path in _originals:
-        return
-    module = importlib.import_module(path)
-    missing = [name for name in makers if not hasattr(module, name)]
-    if missing:
-        raise Unsupported(
-            f"{path} has no {', '.join(missing)}: this SGLang calls FlashMLA or DeepGEMM in another "
-            "way; leave deepseek_v4 out of TILEWRIGHT_SGLANG"
-        )
-    _originals[path] = {name: getattr(module, name) for name in makers}
-    for name, make in makers.items():
-        setattr(module, name, make(_originals[path][name]))
+    return bool(_replaced)
 
 
 def _decode(theirs: Any) -> Any:

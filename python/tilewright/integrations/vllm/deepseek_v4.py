@@ -7,15 +7,13 @@ replaced by name. Its modules call functions by names of their own, which instal
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
 
-from tilewright._errors import Unsupported
 from tilewright.compat import _mqa_logits
 from tilewright.compat import flash_mla as ours
+from tilewright.integrations._replaced import Maker, Replaced
 
 #: Modules that call them: V4 and V4.1 have the same calls.
 MODULES = ("vllm.models.deepseek_v4.nvidia.flashmla", "vllm.models.deepseek_v41.nvidia.flashmla")
@@ -23,34 +21,18 @@ NAMES = ("flash_mla_with_kvcache", "flash_mla_sparse_fwd")
 #: The indexer's, of V3.2 as well.
 INDEXER = "vllm.model_executor.layers.sparse_attn_indexer"
 INDEXER_NAMES = ("fp8_fp4_mqa_logits", "fp8_fp4_paged_mqa_logits")
-_originals: dict[str, dict[str, Any]] = {}
+_replaced = Replaced("vLLM", "TILEWRIGHT_VLLM")
 
 
 def install() -> None:
     """Calls of these modules run on our kernels from now on. A second time changes nothing."""
-    for path in MODULES:
-        _set(path, {name: _always(getattr(ours, name)) for name in NAMES})
-    _set(INDEXER, dict(zip(INDEXER_NAMES, (_logits, _paged_logits), strict=True)))
+    attention: dict[str, Maker] = {name: _always(getattr(ours, name)) for name in NAMES}
+    indexer: dict[str, Maker] = dict(zip(INDEXER_NAMES, (_logits, _paged_logits), strict=True))
+    _replaced.put({**dict.fromkeys(MODULES, attention), INDEXER: indexer})
 
 
-def _always(function: Any) -> Callable[[Any], Any]:
+def _always(function: Any) -> Maker:
     return lambda theirs: function
-
-
-def _set(path: str, makers: dict[str, Callable[[Any], Any]]) -> None:
-    """Each name of a module to what its maker makes of the one that was there."""
-    if path in _originals:
-        return
-    module = importlib.import_module(path)
-    missing = [name for name in makers if not hasattr(module, name)]
-    if missing:
-        raise Unsupported(
-            f"{path} has no {', '.join(missing)}: this vLLM calls FlashMLA or DeepGEMM in another "
-            "way; leave deepseek_v4 out of TILEWRIGHT_VLLM"
-        )
-    _originals[path] = {name: getattr(module, name) for name in makers}
-    for name, make in makers.items():
-        setattr(module, name, make(_originals[path][name]))
 
 
 def _logits(theirs: Any) -> Any:
@@ -90,12 +72,8 @@ def _paged_logits(theirs: Any) -> Any:
 
 def uninstall() -> None:
     """As before install()."""
-    for path, kept in _originals.items():
-        module = importlib.import_module(path)
-        for name, function in kept.items():
-            setattr(module, name, function)
-    _originals.clear()
+    _replaced.undo()
 
 
 def is_installed() -> bool:
-    return bool(_originals)
+    return bool(_replaced)
