@@ -81,7 +81,17 @@ TEST(AttentionDecodeRefusals, NameValueExpectationAndRemedy) {
       {[](auto& p) {
          p.append = {true, RotaryPairs::kHalves, 64, 0};
        },
-       {"append.max_position = 0", "1 to", "rows of the tables of angles"}}};
+       {"append.max_position = 0", "1 to", "rows of the tables of angles"}},
+      {[](auto& p) {
+         p.batch = 1 << 20, p.q_len = 16, p.heads = p.kv_heads = 512, p.append.is_wanted = true;
+       },
+       {"batch = 1048576", "at most 17179869176 rows of a head", "not 17179869184",
+        "parts of the batch"}},
+      {[](auto& p) {
+         p.batch = 1 << 20, p.q_len = 16, p.heads = 1024, p.kv_heads = 256;
+         p.append = {true, RotaryPairs::kHalves, 64, 5000};
+       },
+       {"batch = 1048576", "those of q that turn included, not 25769803776"}}};
   for (const auto& [change, parts] : cases) refused(with(change), parts);
 }
 

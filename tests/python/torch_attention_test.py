@@ -110,6 +110,20 @@ def test_decode_appends_and_turns():
     assert torch.equal(k_cache, turned)
 
 
+def test_tables_of_angles_that_are_not_two_dimensional_are_refused():
+    q, k, v = operands(b=3, s=2, t=40)
+    new_k, new_v = bf16(3, 2, 2, 64, seed=3), bf16(3, 2, 2, 64, seed=4)
+    kept = k.clone()
+    for shape in ((32,), (1, 64, 32)):
+        angles = torch.ones(shape, device=q.device)
+        sizes = ", ".join(map(str, shape))
+        expected = rf"rotary_cos.*{sizes}.*expected \[positions, rotary_dim / 2\]; reshape both"
+        with pytest.raises(tilewright.InvalidArgument, match=expected):
+            tt.attention_decode(q, k, v, lengths=i32([17, 33, 5]), k_new=new_k, v_new=new_v, rotary_cos=angles,
+                                rotary_sin=angles)
+    assert torch.equal(k, kept)
+
+
 @pytest.mark.parametrize("options", [{}, {"window": 6}, {"softcap": 4.0}, {"splits": 3}, {"causal": False}],
                          ids=str)
 def test_decode_over_pages(options):

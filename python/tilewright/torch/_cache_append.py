@@ -307,7 +307,10 @@ def _check_turning(
             "rotary_cos; pass rotary_cos and rotary_sin, or leave both out",
         )
         return
-    require(cos.dim() == 2, f"{describe('rotary_cos', cos)}: expected [positions, rotary_dim / 2]")
+    require(
+        cos.dim() == 2,
+        f"{describe('rotary_cos', cos)}: expected [positions, rotary_dim / 2]; reshape both tables",
+    )
     require_operand("rotary_cos", cos, k_new, torch.float32)
     require_operand("rotary_sin", sin, k_new, torch.float32, tuple(cos.shape))
     require(

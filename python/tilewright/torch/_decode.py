@@ -263,6 +263,10 @@ def _append(
         )
     append: dict[str, Any] = {"is_wanted": True}
     if cos is not None and sin is not None:
+        require(
+            cos.dim() == 2,
+            f"{describe('rotary_cos', cos)}: expected [positions, rotary_dim / 2]; reshape both tables",
+        )
         require_operand("rotary_cos", cos, q, torch.float32)
         require_operand("rotary_sin", sin, q, torch.float32, tuple(cos.shape))
         append["rotary"] = "interleaved" if interleaved else "halves"

@@ -1,6 +1,7 @@
 #include "ops/decode/problem.h"
 
 #include "kernels/attention/decode/decode.h"
+#include "kernels/attention/decode/decode_append.h"
 #include "kernels/attention/decode/limits.h"
 #include "ops/operator/cache_checks.h"
 
@@ -81,9 +82,24 @@ void complete_all_strides(ProblemChecks& checks, Problem& p) {
                    without_gaps(checks, slots, p.kv_heads, p.head_dim), p.cache_strides);
 }
 
+// A launch has fewer than 2^31 CTAs. In floating point: factors may be out of their own ranges.
+void check_append_rows(ProblemChecks& checks, const Problem& p) {
+  const auto size = [](std::int64_t x) { return static_cast<double>(x); };
+  const double turned = p.append.rotary == RotaryPairs::kNone ? 0 : size(p.heads);
+  const double rows = size(p.batch) * size(p.q_len) * (turned + 2 * size(p.kv_heads));
+  constexpr double kMost = 1.0 * kernels::kDecodeAppendWarps * kMaxInt32;
+  checks
+      .expect(rows <= kMost, "batch", p.batch,
+              "so few sequences that new tokens have at most {} rows of a head, those of q that "
+              "turn included, not {}",
+              kMost, rows)
+      .remedy("Run parts of the batch.");
+}
+
 void check_append(ProblemChecks& all, const Problem& p) {
   ProblemChecks checks(all, "append");
   const DecodeAppend& a = p.append;
+  if (a.is_wanted) check_append_rows(all, p);
   if (a.rotary == RotaryPairs::kNone) {
     for (const auto& [field, value] :
          {std::pair{"rotary_dim", a.rotary_dim}, std::pair{"max_position", a.max_position}})
