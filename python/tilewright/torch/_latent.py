@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import torch
@@ -161,8 +160,6 @@ def _latent_into(
             causal=causal, scale=scale, kernel=kernel, positive_empty_lse=positive_empty_lse
         )
         entry = table.add(key, make(tilewright.LatentAttention, q.device, problem))
-        if kernel == "auto":
-            _say_if_slow(entry.operator)
     if q.numel() == 0:
         return None
     reuses_schedule = schedule is not None and schedule.take(entry, q.device)
@@ -181,14 +178,6 @@ def _latent_into(
         reuses_schedule=reuses_schedule,
     )
     return entry
-
-
-def _say_if_slow(operator: Any) -> None:
-    """A warning, once for a form, where a plan was left with the scalar kernel."""
-    for line in operator.plan.text.splitlines():
-        if line.startswith("slow "):
-            text = line.removeprefix("slow").strip()
-            warnings.warn(f"tilewright: latent attention: {text}", RuntimeWarning, stacklevel=4)
 
 
 def _problem(

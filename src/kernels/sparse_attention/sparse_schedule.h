@@ -2,20 +2,9 @@
 #pragma once
 
 #include "kernels/sparse_attention/decode.h"
+#include "kernels/sparse_attention/sparse_merge.h"
 
 namespace tilewright::kernels {
-
-/// A query that several groups share. Its part 0 is in `first_slot`, part i > 0 in slot
-/// sparse_part_slot(first_slot, i).
-struct SparseMerge {
-  std::int32_t query;  ///< -1: none begins in this group
-  std::int32_t first_slot, parts;
-};
-/// A group's first piece has slot 2 group, its last one, if it is another, 2 group + 1; parts from
-/// the second on are the first pieces of the groups that follow.
-constexpr std::int32_t sparse_part_slot(std::int32_t first_slot, std::int32_t part) {
-  return part == 0 ? first_slot : 2 * (first_slot / 2 + part);
-}
 
 /// Costs are in quarters of the time that a block takes.
 inline constexpr int kSparseBlockCost = 4;
@@ -40,17 +29,11 @@ inline constexpr int kSparseScheduleThreads = 1024;
 inline constexpr int kSparseScheduleMaxQueries = 8192;
 inline constexpr int kSparseScheduleMaxGroups = 1024;
 
-constexpr std::int64_t sparse_max_pieces(std::int64_t queries, std::int64_t groups) {
-  return queries + groups;
-}
-
 /// Entry sparse_combine: merges partial results, with the sink. Grid (groups, ceil(heads /
 /// kSparseCombineHeads)), a warp per head.
 struct SparseCombineParams {
   SparseDecodeParams decode;
   const SparseMerge* merges;  ///< [groups]
 };
-inline constexpr int kSparseCombineHeads = 8;
-inline constexpr int kSparseCombineThreads = kSparseCombineHeads * 32;
 
 }  // namespace tilewright::kernels

@@ -2,6 +2,7 @@
 
 #include "device/tensor_map.h"
 #include "kernels/sparse_attention/latent/latent.h"
+#include "kernels/sparse_attention/sparse_schedule.h"
 #include "ops/latent_attention/problem.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/box_map.h"

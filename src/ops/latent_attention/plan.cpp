@@ -1,9 +1,9 @@
 #include "ops/latent_attention/plan.h"
 
-#include "formats/kv_page.h"
 #include "kernels/sparse_attention/latent/latent_naive.h"
 #include "kernels/sparse_attention/latent/sm90_latent.h"
 #include "kernels/sparse_attention/pair/sm100_latent_pair.h"
+#include "kernels/sparse_attention/sparse_schedule.h"
 #include "ops/latent_attention/problem.h"
 #include "ops/operator/ceil_div.h"
 #include "ops/operator/choose.h"
@@ -53,13 +53,8 @@ bool is_naive(const LatentKernel& kernel) {
   return kernel.capability == 0;
 }
 
-std::string obstacle(const LatentKernel& kernel, const device::DeviceInfo& device,
-                     const Problem& p) {
-  if (is_naive(kernel)) return chip_obstacle(device);
-  std::string of_device = capability_obstacle(kernel.capability, device);
-  const bool is_mla = p.has_qv && p.value_dim == kKvDims;
-  if (!of_device.empty() || kernel.capability == 90 || is_mla) return of_device;
-  return "is for values of 512 that make scores, DeepSeek-V3's";
+std::string obstacle(const LatentKernel& kernel, const device::DeviceInfo& device) {
+  return is_naive(kernel) ? chip_obstacle(device) : capability_obstacle(kernel.capability, device);
 }
 
 std::int64_t blocks_of(const Problem& p) {
@@ -98,7 +93,7 @@ const LatentKernel& choose_kernel(const device::DeviceInfo& device, LatentAttent
   const Request request = {kName, p.kernel, device.name, fmt::format("values of {}", p.value_dim),
                            "Take a Hopper or Blackwell device (sim:h200, sim:b200)."};
   return kKernels[choose(plan, request, kKernels, [&](const LatentKernel& kernel) {
-    return make_option(kernel.name, obstacle(kernel, device, p),
+    return make_option(kernel.name, obstacle(kernel, device),
                        [&] { return cost_us(kernel, device, p); });
   })];
 }
@@ -181,7 +176,8 @@ Launch wgmma_launch(const LatentPlanned& planned) {
 Launch pair_launch(const LatentPlanned& planned) {
   using Tile = kernels::LatentPairTile;
   return {"attend",
-          fmt::format("latent_tensor_pair_{}_qv", form_name(planned.plan.problem)),
+          fmt::format("latent_tensor_pair_{}{}", form_name(planned.plan.problem),
+                      planned.plan.problem.has_qv ? "_qv" : ""),
           {narrow_count(std::int64_t{planned.plan.groups} * Tile::kCtas), 1, 1},
           {Tile::kThreads, 1, 1},
           Tile::kCtas,
@@ -221,26 +217,6 @@ void add_work(const device::DeviceInfo& device, const LatentKernel& kernel,
   planned.workspace = carve_workspace(plan);
   plan.workspace_bytes = planned.workspace.total;
   add_launches(planned);
-}
-
-// Whether a kernel on tensor cores takes a problem; of few keys the scalar one may be chosen still.
-bool has_tensor_cores(const device::DeviceInfo& device, const Problem& p) {
-  return std::ranges::any_of(kKernels, [&](const LatentKernel& kernel) {
-    return !is_naive(kernel) && obstacle(kernel, device, p).empty();
-  });
-}
-
-// What a plan says of the scalar kernel where there is no other, which is on Blackwell: it is no
-// path to be taken without knowing.
-std::string slow_note(const device::DeviceInfo& device, const Problem& p) {
-  const char* const way =
-      p.value_dim == kKvDims ? "pass qv of zeros"
-      : p.has_qv             ? "pad v and qv with zeros, state the scale, and cut the result"
-                 : "pad v with zeros, pass qv of zeros, state the scale, and cut the result";
-  return fmt::format(
-      "scalar products, no tensor cores: about {:.3g} us with full caches. Values of {} that make "
-      "scores have them, with the same result: {}",
-      cost_us(kKernels[0], device, p), kKvDims, way);
 }
 
 std::vector<PlanNote> latent_notes(const LatentAttentionPlan& plan) {
@@ -293,8 +269,6 @@ LatentPlanned make_latent_plan(const device::DeviceInfo& device, const Problem& 
       add_work(device, kernel, planned);
   }
   plan.notes = latent_notes(plan);
-  if (!plan.launches.empty() && !has_tensor_cores(device, p))
-    plan.notes.push_back({"slow", slow_note(device, p)});
   return planned;
 }
 

@@ -83,6 +83,7 @@ TEST_P(LatentAttentionTest, PagesOfEverySize) {
     p.max_pages = 144 / page + 1;
     p.table_stride = p.max_pages + 3;
     p.has_qv = page != 32;
+    p.value_dim = page < 32 ? 256 : 512;
     c.lacks_page = true;
     check(c);
   }
@@ -102,6 +103,20 @@ TEST_P(LatentAttentionTest, StridesLengthsAndGraphs) {
   p.v_strides = {67 * 2 * 536, 2 * 536, 536};
   c.has_graph = true;
   check(c);
+}
+// Forms beside DeepSeek-V3's: a tile of several queries, a sequence in parts that are merged.
+TEST_P(LatentAttentionTest, OtherFormsInParts) {
+  for (const auto& [dims, has_qv] : {std::pair{256, true}, {256, false}, {512, false}}) {
+    LatentCase c = apart(2, 40, 1, {131, 3});
+    LatentAttentionProblem& p = c.problem;
+    p.value_dim = dims;
+    p.has_qv = has_qv;
+    p.has_sink = true;
+    const std::int64_t row = dims + 64;
+    p.k_strides = p.v_strides = {140 * row, row, row};
+    p.q_strides = p.qv_strides = {2 * 40 * row, 40 * row, row};
+    check(c);
+  }
 }
 TEST_P(LatentAttentionTest, NothingToDo) {
   const LatentAttentionPlan plan =
@@ -165,15 +180,28 @@ TEST(LatentAttentionPlan, TakesTheKernelOfTheChip) {
   EXPECT_EQ(pair.launches.at(1).entry, "latent_tensor_pair_bf16_v512_qv");
   EXPECT_EQ(pair.launches.at(1).cluster, 2u);
   EXPECT_EQ(planned(h200(), [](auto&) {}).kernel, "wgmma");
-  const auto reason = [&](auto change) {
-    const LatentAttentionPlan plan = planned(b200(), change);
-    EXPECT_EQ(plan.kernel, "naive");
-    return std::ranges::find(plan.candidates, "pair", &Candidate::name)->reason;
+}
+
+// No form is left with scalar products where keys are many.
+TEST(LatentAttentionPlan, EveryFormHasTensorCores) {
+  const auto attends = [](const device::DeviceInfo& device, DType dtype, std::int64_t value_dim,
+                          bool has_qv) {
+    const LatentAttentionProblem p = {.dtype = dtype,
+                                      .batch = 8,
+                                      .heads = 16,
+                                      .value_dim = value_dim,
+                                      .has_qv = has_qv,
+                                      .max_len = 8192};
+    return make_latent_plan(device, p).plan.launches.at(1).entry;
   };
-  EXPECT_EQ(reason([](auto& p) { p.has_qv = false; }),
-            "is for values of 512 that make scores, DeepSeek-V3's");
-  EXPECT_EQ(reason([](auto& p) { p.value_dim = 256; }),
-            "is for values of 512 that make scores, DeepSeek-V3's");
+  for (const std::int64_t dims : {256, 512}) {
+    for (const bool has_qv : {true, false}) {
+      const std::string form = fmt::format("v{}{}", dims, has_qv ? "_qv" : "");
+      EXPECT_EQ(attends(h200(), DType::kBF16, dims, has_qv), "latent_bf16_" + form);
+      EXPECT_EQ(attends(b200(), DType::kBF16, dims, has_qv), "latent_tensor_pair_bf16_" + form);
+      EXPECT_EQ(attends(b200(), DType::kF16, dims, has_qv), "latent_tensor_pair_f16_" + form);
+    }
+  }
 }
 
 }  // namespace

@@ -38,7 +38,9 @@ INSTANTIATE_TEST_SUITE_P(
         TimingCase{"late", "ScalesFarApart"}, TimingCase{"random", "RowsOf576"},
         TimingCase{"late", "ScalesOfRowsOf576FarApart"},
         TimingCase{"late", "RowsOf576", "LatentAttentionTest"},
-        TimingCase{"random", "RowsOf576", "LatentAttentionTest"}),
+        TimingCase{"random", "RowsOf576", "LatentAttentionTest"},
+        TimingCase{"late", "OtherFormsInParts", "LatentAttentionTest"},
+        TimingCase{"random", "OtherFormsInParts", "LatentAttentionTest"}),
     [](const auto& test) {
       return fmt::format("{}_{}_{}", test.param.suite, test.param.test, test.param.timing);
     });

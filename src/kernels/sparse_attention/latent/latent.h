@@ -3,7 +3,8 @@
 #pragma once
 
 #include "base/fast_divisor.h"
-#include "kernels/sparse_attention/sparse_schedule.h"
+#include "kernels/sparse_attention/decode.h"
+#include "kernels/sparse_attention/sparse_merge.h"
 
 #include <cstdint>
 

@@ -49,8 +49,9 @@ struct PairMultiplier {
     }
     ptx::mbarrier_wait_parity_cluster(ptx::shared_address(&shared.k_full[stage]),
                                       step / tile::kPairStages & 1);
+    constexpr int kBoxes = Form::kHasWideQueries ? tile::kPairBoxes : 0;
 #pragma unroll
-    for (int box = 0; box < tile::kPairBoxes; ++box) {
+    for (int box = 0; box < kBoxes; ++box) {
       const std::uint64_t b = Keys::tensor_k_major(keys(step) + box * tile::kPairBoxBytes);
 #pragma unroll
       for (int k = 0; k < tile::kBoxColumns; k += kMmaK) {
@@ -64,7 +65,8 @@ struct PairMultiplier {
 #pragma unroll
       for (int k = 0; k < Form::kTailDims; k += kMmaK) {
         const std::uint32_t a = columns + Form::kQueries + (tile::kPairHalfDims + k) / 2;
-        ptx::tcgen05_mma_f16_tmem<2>(scores(step), a, b + (k * 2 >> 4), kInstruction, true);
+        ptx::tcgen05_mma_f16_tmem<2>(scores(step), a, b + (k * 2 >> 4), kInstruction,
+                                     Form::kHasWideQueries || k > 0);
       }
     }
     commit_to_pair(shared.s_full[step % 2]);

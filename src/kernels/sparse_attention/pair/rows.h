@@ -71,12 +71,17 @@ class SparsePairRows {
   __device__ void load_queries(const Piece& piece) const {
     if (Task::blocks(all_, piece) == 0) return;
     const std::int32_t own = task_.row(piece);
-    const auto* const from =
-        reinterpret_cast<const uint4*>(task_.query(piece, own) + part_ * kPairHalfDims);
+    if constexpr (Form::kHasWideQueries) load_wide(task_.query(piece, own), own >= 0);
+    if constexpr (Form::kHasTail)
+      load_tail(task_.query_tail(piece, own) + part_ * Form::kTailDims, own >= 0);
+    hand_over(shared_.q_ready);
+  }
+  __device__ void load_wide(const std::uint16_t* query, bool has) const {
+    const auto* const from = reinterpret_cast<const uint4*>(query + part_ * kPairHalfDims);
 #pragma unroll 2
     for (int i = 0; i < kPairBoxes; ++i) {
       std::uint32_t cells[32] = {};
-      if (own >= 0) {
+      if (has && Form::has_half(part_)) {
 #pragma unroll
         for (int j = 0; j < 8; ++j) {
           const uint4 words = from[i * 8 + j];
@@ -87,9 +92,6 @@ class SparsePairRows {
       __syncwarp();
       ptx::tcgen05_st_32x32b(columns_ + Form::kQueries + i * 32, cells);
     }
-    if constexpr (Form::kHasTail)
-      load_tail(task_.query_tail(piece, own) + part_ * Form::kTailDims, own >= 0);
-    hand_over(shared_.q_ready);
   }
   __device__ void load_tail(const std::uint16_t* from, bool has) const {
     std::uint32_t cells[Form::kTailDims / 2] = {};
@@ -248,7 +250,7 @@ class SparsePairRows {
     for (int column = 0; column < kPairHalfDims; column += 32) {
       float o[1][32] = {};
       if (blocks > 0) load_row(o, columns_ + kPairResults + column);
-      if (row_ >= 0) store(piece, column, o[0], end.factor);
+      if (row_ >= 0 && Form::has_half(part_)) store(piece, column, o[0], end.factor);
       __syncwarp();
     }
   }
@@ -261,8 +263,8 @@ class SparsePairRows {
       for (int i = 0; i < 4; ++i) to[i] = pack_chunk<Element>(o + 8 * i, factor);
       return;
     }
-    auto* const to = reinterpret_cast<float4*>(params_.partial_out +
-                                               task_.partial_row(piece, row_) * kKvDims + dim);
+    auto* const to = reinterpret_cast<float4*>(
+        params_.partial_out + task_.partial_row(piece, row_) * Form::kValueDims + dim);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       to[i] = make_float4(o[4 * i] * factor, o[4 * i + 1] * factor, o[4 * i + 2] * factor,

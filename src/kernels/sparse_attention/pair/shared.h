@@ -38,9 +38,14 @@ inline constexpr int kPairColumns = 512, kPairResults = 256;  ///< of Tensor Mem
 ///
 /// Queries of 576 numbers take 16 columns that scores of 512 had. So tiles of scores overlap: the
 /// next block's are begun when this one's are in registers, and neither meets the other's weights.
-template <int Dims, class ElementType = Bf16>
+///
+/// Values of 256 are those of 512 whose other half is zeros: the second CTA's keys, which it does
+/// not read. Without wide queries the tail alone makes scores.
+template <int Dims, class ElementType = Bf16, int ValueDims = kKvDims, bool HasWideQueries = true>
 struct PairForm {
   using Element = ElementType;
+  static constexpr int kValueDims = ValueDims;
+  static constexpr bool kHasWideQueries = HasWideQueries;
   static constexpr arch::MmaF16Type kType =
       std::is_same_v<Element, Bf16> ? arch::MmaF16Type::kBf16 : arch::MmaF16Type::kF16;
   static constexpr int kDims = Dims;
@@ -52,6 +57,12 @@ struct PairForm {
   static constexpr int kScores = kQueries - kernels::kSparseBlockKeys;
   static constexpr int kWeights = kHasTail ? kQueries - kernels::kSparseBlockKeys / 2 : kScores;
   static_assert(kHasTail ? kWeights >= kernels::kSparseBlockKeys : kScores == kWeights);
+  static_assert(kValueDims == kKvDims || kValueDims == kPairHalfDims);
+  static_assert(kHasTail || kHasWideQueries);
+  /// Whether a half of the 512 numbers is there, or zeros.
+  static __device__ constexpr bool has_half(std::uint32_t half) {
+    return kValueDims == kKvDims || half == 0;
+  }
 };
 
 /// Half of the columns from 512 on, of 64 keys: lines of 64 bytes.

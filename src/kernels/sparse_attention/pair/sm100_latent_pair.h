@@ -6,9 +6,10 @@
 
 namespace tilewright::kernels {
 
-/// Entries latent_tensor_pair_bf16_v512_qv and _f16_v512_qv, with LatentParams, of which ctas is 2
-/// and the maps and box_rows are not read: values of 512 that make scores, beside keys of 64. A
-/// group is a cluster of two CTAs with half of the rows of a tile each; grid: 2 * groups.
+/// Entries latent_tensor_pair_TYPE_vDIMS_qv, of bf16 or f16 and values of 512 or 256 that make
+/// scores beside keys of 64, and latent_tensor_pair_TYPE_vDIMS, whose keys alone do. LatentParams,
+/// of which ctas is 2 and the maps and box_rows are not read. A group is a cluster of two CTAs with
+/// half of the rows of a tile each; grid: 2 * groups.
 struct LatentPairTile {
   static constexpr int kCtas = 2;  ///< of a tile
   static constexpr int kThreads = SparsePairTile::kThreads;

@@ -41,17 +41,20 @@ class PairWholeKeys {
 
  private:
   __device__ void copy() const {
+    constexpr bool kIsThere = Form::has_half(Half);
     const std::uint32_t row = threadIdx.x % 32 / 8, chunk = threadIdx.x % 8;
     const std::uint32_t to = ptx::shared_address(lines_.of_box(at_));
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const std::uint32_t line = row + i * 4;
-      const std::uint8_t* const from = entries_.values(i) + Half * (kPairHalfDims * 2) + chunk * 16;
+      // Of a half that is not there nothing is read; the address is that of what is.
+      const std::uint8_t* const from =
+          entries_.values(i) + (kIsThere ? Half : 0) * (kPairHalfDims * 2) + chunk * 16;
 #pragma unroll
       for (int box = 0; box < kPairBoxes; ++box) {
         ptx::cp_async_cg_shared_global_16(
             to + box * kPairBoxBytes + line * kBoxRowBytes + chunk_in_line(line, chunk),
-            from + box * kBoxRowBytes, 16);
+            from + box * kBoxRowBytes, kIsThere ? 16 : 0);
       }
     }
     if constexpr (Form::kHasTail) copy_tail();
