@@ -108,6 +108,27 @@ def test_varlen_with_lengths_in_use():
         close(out[None, rows], expected, LIMIT)
 
 
+@pytest.mark.parametrize("chip", ["h200", "b200"])
+@pytest.mark.parametrize("longest", [13, 22, 4000], ids="longest {}".format)
+def test_longest_sequences_may_be_said_to_be_longer(longest, chip):
+    """A bound is enough; rows behind the last sequence are padding, however many, and are not written."""
+    run_on(chip)
+    q, k, v = bf16(20, 4, 64), bf16(33, 2, 64, seed=1), bf16(33, 2, 64, seed=2)
+    rows, keys = [slice(0, 7), slice(7, 20)], [slice(0, 11), slice(11, 33)]
+    cu_q, cu_kv = i32([0, 7, 20]), i32([0, 11, 33])
+    q, k, v = (torch.cat((x, torch.full_like(x[:1], torch.nan).expand(60, -1, -1))) for x in (q, k, v))
+    lengths = {"cu_q": cu_q, "cu_kv": cu_kv, "max_q": longest, "max_kv": max(longest, 22)}
+    in_pages = {"page_table": i32([[0], [1]]), "kv_lengths": i32([11, 22]), "cu_q": cu_q, "max_q": longest}
+    pages = [torch.stack((x[0:22], x[11:33])) for x in (k, v)]
+    for attend in (lambda out: tt.attention_varlen(q, k, v, **lengths, out=out),
+                   lambda out: tt.attention_varlen(q, k, v, **lengths, kv_lengths=i32([11, 22]), out=out),
+                   lambda out: tt.attention_paged(q, *pages, **in_pages, out=out)):
+        out = attend(torch.full_like(q, 7.0))
+        for row, key in zip(rows, keys, strict=True):
+            close(out[None, row], attention(q[None, row], k[None, key], v[None, key])[0], LIMIT)
+        assert (out[20:] == 7).all()
+
+
 def test_chunks_are_sequences_of_their_own():
     """Of one sequence, packed and over pages; the last query stands at the last key."""
     x = Pages([(20, 29)])

@@ -52,22 +52,23 @@ def cache_reasons(
 ) -> list[Reason]:
     """Why a call over caches cannot be done; empty if it can."""
     reasons: list[Reason] = []
-    is_latent = _flash_latent.is_latent(q, v_cache, qv, is_over_caches=True)
-    if is_latent:
-        reasons = _flash_latent.latent_reasons(
-            *(q, k_cache, v_cache, qv),
-            page_table=page_table,
-            cache_batch_idx=cache_batch_idx,
-            causal=causal,
-            window=window,
-            softcap=softcap,
-            attention_chunk=attention_chunk,
-            cu_seqlens_q=cu_seqlens_q,
-            seqused_q=seqused_q,
-            cache_leftpad=cache_leftpad,
-        )
-    else:
+    latent = _flash_latent.over_caches(
+        *(q, k_cache, v_cache, qv),
+        page_table=page_table,
+        cache_batch_idx=cache_batch_idx,
+        causal=causal,
+        window=window,
+        softcap=softcap,
+        attention_chunk=attention_chunk,
+        cu_seqlens_q=cu_seqlens_q,
+        seqused_q=seqused_q,
+        cache_leftpad=cache_leftpad,
+    )
+    is_latent = latent is not None
+    if latent is None:
         operand_reasons(reasons, q, k_cache, v_cache)
+    else:
+        reasons = latent
     lengths = cache_seqlens if isinstance(cache_seqlens, Tensor) else None
     int32_reasons(
         reasons,
@@ -85,7 +86,7 @@ def cache_reasons(
         reasons += _flash_padding.padding_reasons(k_cache, v_cache)
         cache_leftpad = None  # keys behind it are then as others are
     others = (cu_seqlens_q, seqused_q, cache_leftpad, causal, window)
-    beyond = None if is_latent else _beyond_decode(q, v_cache, *others)
+    beyond = None if is_latent else _beyond_decode(q, k_cache, v_cache, *others)
     if beyond and not reasons:
         _paged_reasons(reasons, q, k_cache, v_cache, beyond)
     if k is not None:
@@ -110,6 +111,7 @@ def cache_reasons(
 
 def _beyond_decode(
     q: Tensor,
+    k_cache: Tensor,
     v_cache: Tensor,
     cu_seqlens_q: Tensor | None,
     seqused_q: Tensor | None,
@@ -133,6 +135,8 @@ def _beyond_decode(
     right = 0 if causal else int(window[1])
     if 0 < right < q.shape[1] - 1:
         return "window_size[1]", right, "0 with the queries one by one"
+    if k_cache.shape == v_cache.shape and not _decode.has_equal_strides(k_cache, v_cache):
+        return "v_cache.stride()", v_cache.stride(), f"a cache with the strides of k_cache, {k_cache.stride()}"
     return None
 
 
@@ -147,8 +151,8 @@ def _paged_reasons(
     field, value, fix = beyond
     if text := lacking(q, k_cache, v_cache):
         what = (
-            "more than 16 queries, packed queries, values of another width, windows to the right "
-            "and left padding over caches"
+            "more than 16 queries, packed queries, values of another width, windows to the right, "
+            "left padding and caches of different strides"
         )
         reasons.append(reason(field, value, f"{what} are for {text}", fix))
 
@@ -212,9 +216,21 @@ def with_cache(
     if reasons:
         refuse(name, reasons)
     room = k_cache.shape[1] * (1 if page_table is None else page_table.shape[1])
+    latent = _flash_latent.over_caches(
+        *(q, k_cache, v_cache, qv),
+        page_table=page_table,
+        cache_batch_idx=cache_batch_idx,
+        causal=causal,
+        window=window,
+        softcap=softcap,
+        attention_chunk=attention_chunk,
+        cu_seqlens_q=cu_seqlens_q,
+        seqused_q=seqused_q,
+        cache_leftpad=cache_leftpad,
+    )
+    is_latent = latent is not None
     if cache_batch_idx is not None:
         page_table = _by_index(cache_batch_idx, page_table)
-    is_latent = _flash_latent.is_latent(q, v_cache, qv, is_over_caches=True)
     batch = q.shape[0] if cu_seqlens_q is None else cu_seqlens_q.shape[0] - 1
     is_padded = cache_leftpad is not None and page_table is not None
     given_q = q
@@ -223,7 +239,9 @@ def with_cache(
         others = (cu_seqlens_q, seqused_q, cache_leftpad, causal, window)
         if _flash_append.is_apart(
             *(q, k),
-            beyond=is_latent or is_padded or _beyond_decode(q, v_cache, *others) is not None,
+            beyond=is_latent
+            or is_padded
+            or _beyond_decode(q, k_cache, v_cache, *others) is not None,
             is_one_position=as_one,
             rotary_cos=rotary_cos,
             rotary_seqlens=offsets,
@@ -266,7 +284,8 @@ def with_cache(
         )
     left, right = int(window[0]), 0 if causal else int(window[1])
     scale = q.shape[-1]**-0.5 if softmax_scale is None else softmax_scale
-    if _beyond_decode(q, v_cache, cu_seqlens_q, seqused_q, cache_leftpad, causal, window):
+    others = (cu_seqlens_q, seqused_q, cache_leftpad, causal, window)
+    if _beyond_decode(q, k_cache, v_cache, *others):
         packing = (packed(cu_seqlens_q), packed(seqused_q), max_seqlen_q)
         masking = (scale, causal, left, right, softcap)
         keys = (k_cache, v_cache, cache_seqlens, page_table, packed(cache_leftpad))
@@ -284,7 +303,8 @@ def with_cache(
     caches = (k_cache, v_cache)
     if k is None:
         caches = (fit(k_cache), fit(v_cache))
-        if caches[0].stride() != caches[1].stride():
+        if not _decode.has_equal_strides(*caches):  # one of them is a copy
+            count("contiguous")
             caches = (caches[0].contiguous(), caches[1].contiguous())
     new = (None if k is None else fit(k), None if v is None else fit(v))
     given: tuple[Any, ...]

@@ -13,6 +13,14 @@ from tilewright.torch import _latent
 from ._common import fit, packed, reason, shape_of
 
 DTYPES = (torch.bfloat16, torch.float16)
+#: What to do without.
+_WITHOUT = {
+    "cu_seqlens_q": "pass q as [batch, tokens, heads, 64]",
+    "cu_seqlens_k": "pass k and v as [batch, tokens, heads, dims]",
+    "seqused_q": "leave it out, and the results of other queries unread",
+    "seqused_k": "flash_attn_with_kvcache with cache_seqlens",
+    "cache_leftpad": "move the keys, or enter the pages behind the padding in page_table",
+}
 #: Pages that tensor copies take 64 keys of, beside multiples of 64.
 SMALL_PAGES = (8, 16, 32)
 
@@ -26,6 +34,17 @@ def is_latent(q: Tensor, v: Tensor, qv: Tensor | None, is_over_caches: bool) -> 
     return qv is not None or (
         q.shape[-1] == _latent.KEY_DIM and v.shape[-1] in _latent.VALUE_DIMS and v.shape[-1] >= least
     )
+
+
+def over_caches(
+    q: Tensor, k_cache: Tensor, v_cache: Tensor, qv: Tensor | None, /, **asked: Any
+) -> list[Reason] | None:
+    """Why those kernels cannot do a call over caches, as latent_reasons() says it; None if the call is
+    not for them. Values of 256 without qv have another way, attention over pages, to what they lack."""
+    if not is_latent(q, v_cache, qv, is_over_caches=True):
+        return None
+    reasons = latent_reasons(q, k_cache, v_cache, qv, **asked)
+    return None if reasons and qv is None and v_cache.shape[-1] == 256 else reasons
 
 
 def fits_page(size: int) -> bool:
@@ -79,8 +98,7 @@ def latent_reasons(
     for name, given in others.items():
         if given is not None:
             rule = "whole sequences, or caches with cache_seqlens, with qv or values of 512"
-            fix = "pass q as [batch, tokens, heads, 64], and whole caches"
-            reasons.append(reason(name, shape_of(given), rule, fix))
+            reasons.append(reason(name, shape_of(given), rule, _WITHOUT[name]))
     return reasons
 
 

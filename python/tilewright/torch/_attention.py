@@ -255,13 +255,22 @@ def _attention_into(
     return entry if is_as_given else None
 
 
+def longest(given: int, rows: int, batch: int) -> int:
+    """Of packed sequences, where the longest is said to have at most `given` rows: not more than there
+    are, nor so few that rows behind the last sequence, padding, would be too many for the operator."""
+    return given if given < 0 else max(min(given, rows), -(-rows // max(batch, 1)))
+
+
 def _shape(
     q: Tensor, k: Tensor, v: Tensor, out: Tensor, cu_q: Tensor | None, max_q: int, max_kv: int
 ) -> dict[str, Any]:
+    batch = q.shape[0] if cu_q is None else cu_q.shape[0] - 1
+    if cu_q is not None:
+        max_q, max_kv = longest(max_q, q.shape[0], batch), longest(max_kv, k.shape[0], batch)
     return {
         "dtype": DTYPES[q.dtype],
         "out_dtype": DTYPES[out.dtype] if q.dtype is _E4M3 else None,
-        "batch": q.shape[0] if cu_q is None else cu_q.shape[0] - 1,
+        "batch": batch,
         "heads": q.shape[-2],
         "kv_heads": k.shape[-2],
         "q_len": max_q,

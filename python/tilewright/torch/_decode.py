@@ -279,6 +279,12 @@ def _append(
     }
 
 
+def has_equal_strides(k_cache: Tensor, v_cache: Tensor) -> bool:
+    """Of caches of one shape; the stride of a dimension of one element says nothing."""
+    pairs = zip(k_cache.shape, k_cache.stride(), v_cache.stride(), strict=True)
+    return all(size <= 1 or one == other for size, one, other in pairs)
+
+
 def _check(
     q: Tensor,
     k_cache: Tensor,
@@ -309,7 +315,7 @@ def _check(
     )
     require(k_cache.shape[3] == q.shape[3], f"{text}: expected one head size")
     require(
-        k_cache.stride() == v_cache.stride(), f"{text}: expected equal strides of both caches"
+        has_equal_strides(k_cache, v_cache), f"{text}: expected equal strides of both caches"
     )
     require(
         page_table is not None or k_cache.shape[0] == q.shape[0],

@@ -11,7 +11,7 @@ from torch.compiler import is_compiling
 import tilewright
 from tilewright import Reason
 
-from ._attention import _empty_out, _lse_shape, are_at_one_place, descales, out_shape
+from ._attention import _empty_out, _lse_shape, are_at_one_place, descales, longest, out_shape
 from ._context import (
     DTYPES,
     Entry,
@@ -268,12 +268,13 @@ def _shape(
     max_q: int,
     max_kv: int,
 ) -> dict[str, Any]:
+    batch = q.shape[0] if cu_q is None else cu_q.shape[0] - 1
     shape: dict[str, Any] = {
         "dtype": DTYPES[q.dtype],
-        "batch": q.shape[0] if cu_q is None else cu_q.shape[0] - 1,
+        "batch": batch,
         "heads": q.shape[-2],
         "kv_heads": k.shape[-2],
-        "q_len": q.shape[1] if cu_q is None else max_q,
+        "q_len": q.shape[1] if cu_q is None else longest(max_q, q.shape[0], batch),
         "head_dim": q.shape[-1],
         "is_packed": cu_q is not None,
         "total_q": None if cu_q is None else q.shape[0],
@@ -288,7 +289,7 @@ def _shape(
         }
     if cu_q is None:
         return shape | {"kv_len": k.shape[1]}
-    return shape | {"kv_len": max_kv, "total_kv": k.shape[0]}
+    return shape | {"kv_len": longest(max_kv, k.shape[0], batch), "total_kv": k.shape[0]}
 
 
 def _check(

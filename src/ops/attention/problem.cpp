@@ -84,11 +84,15 @@ void check_packing(ProblemChecks& checks, const AttentionProblem& p) {
       return;
     }
     if (!checks.range(total_name, total, 0, kMaxInt32)) return;
-    checks.expect(len <= total, len_name, len, "at most {} = {}; it is the length of the longest",
-                  total_name, total);
-    checks.expect(total <= p.batch * len, total_name, total,
-                  "at most batch = {} times {} = {}, the length of the longest", p.batch, len_name,
-                  len);
+    checks
+        .expect(len <= total, len_name, len, "at most {} = {}; it is the length of the longest",
+                total_name, total)
+        .remedy("That many is enough.");
+    checks
+        .expect(total <= p.batch * len, total_name, total,
+                "at most batch = {} times {} = {}, the length of the longest", p.batch, len_name,
+                len)
+        .remedy("Raise that length, or leave out rows of no sequence.");
   };
   check("total_q", p.total_q, "q_len", p.q_len);
   if (p.page_size == 0) return check("total_kv", p.total_kv, "kv_len", p.kv_len);

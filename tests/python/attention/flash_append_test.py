@@ -125,7 +125,8 @@ class Case:
             close(found_lse, right_lse, limit)
             n = LENGTHS[b] + self.new[b]
             for cache, keys in ((given["k_cache"], k), (given["v_cache"], v)):
-                close(back(cache)[b, padding[b] : n], keys, 2**-8 * float(keys.abs().max()))
+                if n > padding[b]:
+                    close(back(cache)[b, padding[b] : n], keys, 2**-8 * float(keys.abs().max()))
         for cache, before in ((given["k_cache"], self.k), (given["v_cache"], self.v)):
             for b, n in enumerate(LENGTHS):  # nothing else was written
                 assert torch.equal(back(cache)[b, :n], before[b, :n])
@@ -151,6 +152,45 @@ def test_other_numbers_of_new_keys(chip, options, queries, new, pages):
     given, back = case.given(pages=pages)
     case.check(given, back, case.expected(**masking(options)), options=options)
     assert compat.stats() == {}
+
+
+@pytest.mark.parametrize("queries, new", [(1, 1), (4, 4), (3, 0)])
+@pytest.mark.parametrize("pages", [True, False])
+def test_caches_of_different_strides_are_not_copied(chip, queries, new, pages):
+    """Decode attention has one set of strides for both: such calls go to attention over pages."""
+    case = Case([queries] * BATCH, [new] * BATCH)
+    given, back = case.given(pages=pages)
+    cache = given["v_cache"]
+    apart = torch.full((*cache.shape[:2], 2 * cache.shape[2], cache.shape[3]), torch.nan, dtype=cache.dtype)
+    given["v_cache"] = apart.to(cache.device)[:, :, ::2]
+    given["v_cache"].copy_(cache)
+    if new == 0:
+        del given["k"], given["v"]
+    case.check(given, back, case.expected(causal=True), options={"causal": True})
+    assert compat.stats() == {}
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, E4M3])
+def test_the_stride_of_one_sequence_says_nothing(chip, dtype):
+    """A batch of one, cut from caches of different numbers of rows, is decoded by the usual kernel."""
+    q = bf16(1, 2, 4, 64).to(dtype)
+    k, v = (bf16(2, rows, 2, 64, seed=rows).to(dtype)[:1, :48] for rows in (48, 60))
+    assert k.stride() != v.stride()
+    options = {"cache_seqlens": i32([41]), "causal": True}
+    out, lse, *_ = fa.flash_attn_with_kvcache(q, k, v, **options, return_softmax_lse=True)
+    right, right_lse = reference.attention(q, k[:, :41], v[:, :41], causal=True)
+    close(out, right, LIMIT)
+    close(lse, right_lse, 1e-4)
+    assert "contiguous" not in compat.stats()
+
+
+@pytest.mark.parametrize("options", [{"window_size": (9, 2)}, {"softcap": 3.0}, {"causal": True}], ids=str)
+def test_values_of_256_take_what_attention_over_pages_has(chip, options):
+    """Beside keys of 64 they have kernels of their own, which know no windows, softcaps and packed queries."""
+    case = Case([3, 1, 6], [2, 5, 4], dv=256)
+    given, back = case.given(packed_q=True, packed_new=True)
+    expected = case.expected(**masking(options), softcap=options.get("softcap", 0.0))
+    case.check(given, back, expected, options=options)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
