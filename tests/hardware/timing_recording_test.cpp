@@ -55,11 +55,20 @@ const json& code_recording() {
   return recording;
 }
 
+/// Copies of pages that lie anywhere, with results and without, of boxes of matrices, and loads of
+/// the same lines by all SMs, of an H200.
+const json& pages_recording() {
+  static const json recording =
+      read_json(std::string(TILEWRIGHT_TEST_DATA) + "/hardware/h200_pages.json");
+  return recording;
+}
+
 const json& recorded(const std::string& name) {
   static const auto by_name = [] {
     std::map<std::string, json> probes;
     for (const json* const recording :
-         {&timing_recording(), &shared_recording(), &few_tokens_recording(), &code_recording()})
+         {&timing_recording(), &shared_recording(), &few_tokens_recording(), &code_recording(),
+          &pages_recording()})
       for (const json& probe : (*recording)["probes"]) probes[probe["name"]] = probe;
     return probes;
   }();
@@ -107,9 +116,11 @@ TEST(TimingRecording, HasTheCasesOfTheTable) {
   const auto& shared = shared_recording()["probes"];
   const auto& few = few_tokens_recording()["probes"];
   const auto& code = code_recording()["probes"];
-  EXPECT_EQ(probes.size() + powers.size() + shared.size() + few.size() + code.size(), cases.size())
+  const auto& pages = pages_recording()["probes"];
+  EXPECT_EQ(probes.size() + powers.size() + shared.size() + few.size() + code.size() + pages.size(),
+            cases.size())
       << "record again";
-  for (const json* const recording : {&probes, &powers, &shared, &few, &code}) {
+  for (const json* const recording : {&probes, &powers, &shared, &few, &code, &pages}) {
     for (const json& probe : *recording) {
       const auto found = cases.find(probe["name"]);
       ASSERT_NE(found, cases.end()) << probe["name"] << " is in no table; record again";
@@ -164,6 +175,45 @@ TEST(TimingRecording, WrittenLinesOfL2GoToHbmFirst) {
     const double written = p.dirty_bytes * (1 - std::exp(-read / p.l2_bytes));
     EXPECT_NEAR(1e6 * written / (p.hbm_bytes_per_clock * p.clock_hz), longer, 1) << mib;
   }
+}
+
+// 138 MB more of pages, and with them 4.2 MB of results: what those take beyond their bytes is that
+// HBM turns. L2 holds the results of fewer pages until the end.
+TEST(TimingRecording, HbmTurnsBetweenReadsAndWrites) {
+  const sim::TimeParameters p = constants();
+  const auto more = [](const char* kernel) {
+    return middle(fmt::format("{}, 32768 of 8448 bytes", kernel)) -
+           middle(fmt::format("{}, 16384 of 8448 bytes", kernel));
+  };
+  constexpr double kRead = 16384.0 * 8448, kWritten = 16384.0 * 256;
+  const double turns = std::min(p.hbm_turn * kWritten, p.hbm_turn_part * (kRead + kWritten));
+  EXPECT_NEAR(1e6 * (kWritten + turns) / (p.hbm_bytes_per_clock * p.clock_hz),
+              more("copy_pages_stores") - more("copy_pages_shuffled"), 0.3);
+  // Where pages lie matters little, whatever their size from 2 KiB.
+  EXPECT_NEAR(more("copy_pages_shuffled") / more("copy_pages"), 1, 0.03);
+  for (const char* const pages : {"65536 of 2048", "32768 of 4096", "8192 of 16384"}) {
+    EXPECT_NEAR(middle(fmt::format("copy_pages_shuffled, {} bytes", pages)) /
+                    middle(fmt::format("copy_pages, {} bytes", pages)),
+                1, 0.06)
+        << pages;
+  }
+}
+
+// Boxes of 64 rows of 128 bytes are as fast from narrow rows as from wide ones.
+TEST(TimingRecording, RowsOfMatricesNeedNotLieTogether) {
+  const double narrow = middle("copy_boxes, rows of 128 bytes");
+  for (const int bytes : {512, 2048, 8192}) {
+    EXPECT_NEAR(middle(fmt::format("copy_boxes, rows of {} bytes", bytes)) / narrow, 1, 0.03);
+  }
+}
+
+// All SMs load the same lines, each after the last one: nearly as long as one SM alone.
+TEST(TimingRecording, SmsThatAskForTheSameLinesAllWaitForHbm) {
+  const sim::TimeParameters p = constants();
+  const double together = middle("memory_loads, HBM, 64 MiB, all SMs");
+  EXPECT_GT(together, 1.9 * middle("memory_loads, L2, 24 MiB"));
+  EXPECT_NEAR(together, p.hbm_shared_latency, 20);
+  EXPECT_LT(p.hbm_shared_latency, p.hbm_latency);
 }
 
 // Code that another kernel left no room for takes no less than what is near it; the model has that

@@ -3,6 +3,9 @@
 #include "hardware/timing_case.h"
 #include "kernels/probe/timing/probe.h"
 
+#include <bit>
+#include <string_view>
+
 #include <fmt/format.h>
 
 namespace tilewright::hardware {
@@ -28,6 +31,7 @@ class Table {
     fences();
     copies();
     rings();
+    pages();
     memory();
     atomics();
     launches();
@@ -369,6 +373,56 @@ class Table {
     }
   }
 
+  void add_pages(const char* kernel, std::uint32_t bytes, std::uint32_t pages, std::uint32_t warps,
+                 std::uint32_t count) {
+    TimingCase& added = add(fmt::format("{}, {} of {} bytes", kernel, pages, bytes), kernel);
+    added.blocks = kSms;
+    added.threads = 32 * warps;
+    added.shared_bytes = kTimingSharedBytes;
+    added.stride = bytes;
+    added.count = count;
+    added.memory_bytes = std::uint64_t{bytes} * (256 * kMiB / std::bit_floor(bytes));
+    added.iterations = pages;
+    added.caches = Caches::kClean;
+    added.reading = Reading::kMicroseconds;
+    added.launches = 7;
+    added.operations = static_cast<double>(pages) * bytes;
+  }
+
+  // Some 100 KB under way in each SM, of pages that lie anywhere, as keys of a cache do.
+  void pages() {
+    struct Ring {
+      std::uint32_t bytes, warps, count;
+    };
+    for (const std::uint32_t row : {128U, 512U, 2048U, 8192U}) {
+      TimingCase& added = add(fmt::format("copy_boxes, rows of {} bytes", row), "copy_boxes");
+      added.blocks = kSms;
+      added.shared_bytes = kTimingSharedBytes;
+      added.stride = row;
+      added.count = 12;
+      added.memory_bytes = std::uint64_t{kSms} * 4 * 64 * 8192;
+      added.iterations = 1;
+      added.caches = Caches::kClean;
+      added.reading = Reading::kMicroseconds;
+      added.launches = 7;
+      added.operations = static_cast<double>(added.memory_bytes);
+    }
+    for (const auto [bytes, warps, count] : {Ring{1024, 16, 6},
+                                             {2048, 16, 3},
+                                             {4096, 8, 3},
+                                             {8448, 4, 3},
+                                             {16384, 2, 3},
+                                             {32768, 1, 3}}) {
+      const std::uint32_t all = 256 * kMiB / std::bit_floor(bytes);
+      for (const char* kernel : {"copy_pages", "copy_pages_shuffled", "copy_pages_stores"}) {
+        if (bytes != 8448 && std::string_view(kernel) == "copy_pages_stores") continue;
+        for (const std::uint32_t part : {16U, 8U, 4U, 2U, 1U}) {
+          if (bytes == 8448 || part == 2) add_pages(kernel, bytes, all / part, warps, count);
+        }
+      }
+    }
+  }
+
   void stream(const std::string& name, std::uint32_t blocks, std::uint32_t threads,
               std::uint64_t memory_bytes, std::uint64_t bytes, Caches caches, Reading reading,
               const char* kernel = "memory_stream") {
@@ -402,6 +456,9 @@ class Table {
     chain("memory_loads, HBM, 64 MiB", 64 * kMiB, 131328, Caches::kClean);
     chain("memory_loads, HBM, 1 GiB, pages of 2 MiB", 1024 * kMiB, (2 << 20) + 131328,
           Caches::kClean);
+    chain("memory_loads, HBM, 64 MiB, all SMs", 64 * kMiB, 131328, Caches::kClean);
+    cases_.back().blocks = kSms;
+    cases_.back().reading = Reading::kMean;
     chain("memory_loads, HBM, 64 MiB, dirty lines", 64 * kMiB, 131328, Caches::kDirty);
     for (const std::uint32_t threads : {128U, 256U, 512U, 1024U}) {
       stream(fmt::format("memory_stream, one SM, L2, {} threads", threads), 1, threads, 8 * kMiB,

@@ -189,13 +189,16 @@ struct TimingRunner::State {
   }
 
   void set_tensor_map(TimingProbeParams& params, const TimingCase& timing) const {
-    const auto rows = std::min<std::uint64_t>(256, timing.stride / kRowBytes);
+    const bool is_matrix = timing.kernel == "copy_boxes";
+    const std::uint64_t rows =
+        is_matrix ? 64 : std::min<std::uint64_t>(256, timing.stride / kRowBytes);
+    const std::uint64_t row_bytes = is_matrix ? timing.stride : kRowBytes;
     const auto map =
         device::encode_tensor_map(device, {.name = "probe",
                                            .type = device::TensorMapType::kUint8,
                                            .address = memory.address(),
-                                           .dims = {kRowBytes, timing.memory_bytes / kRowBytes},
-                                           .strides_bytes = {kRowBytes},
+                                           .dims = {row_bytes, timing.memory_bytes / row_bytes},
+                                           .strides_bytes = {row_bytes},
                                            .box = {kRowBytes, static_cast<std::uint32_t>(rows)},
                                            .swizzle = device::TensorMapSwizzle::k128B});
     static_assert(sizeof map == sizeof params.tensor_map);

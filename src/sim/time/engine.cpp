@@ -107,6 +107,7 @@ void Engine::start_cluster(PlayingPlace& place, std::uint32_t slot, double time)
     cta->cluster = cluster.get();
     cta->sm = place.sms[rank].get();
     cta->instance = ++num_ctas_;
+    cta->is_of_start = time == 0;
     cta->is_shown = rank == 0 && place.next == 1 && &place == places_.front().get();
     cta->sm->code.expect(cta->trace->code_lines);
     start_warps(*cta, time);

@@ -104,8 +104,14 @@ class Engine {
   void handle_access(PlayingWarp& warp, const TraceEvent& event);
   void load_global(PlayingWarp& warp, const TraceEvent& event);
   void access_remote(PlayingWarp& warp, const TraceEvent& event);
+  /// When a line that others ask for as well is there; 0: nobody waits for it.
+  double line_under_way(const PlayingCta& cta, std::uint16_t area, std::uint64_t line);
   /// Whether the next request to the area goes on to HBM.
   bool is_miss(std::uint16_t area);
+  /// Of L1: no two CTAs share one.
+  static std::uint64_t line_of_cta(const PlayingCta& cta, std::uint64_t line);
+  /// What so many bytes of HBM cost beside themselves since it both reads and writes, in bytes.
+  double turned(double bytes, bool is_write);
   /// Bytes that L2 writes to HBM to make room for so many.
   double written_back(double bytes);
   /// When the bytes of a request are there.
@@ -161,6 +167,7 @@ class Engine {
   std::size_t num_sms_ = 0;                             ///< of all places
   Server l2_, hbm_;                                     ///< of the device
   double dirty_bytes_ = 0;                              ///< of L2
+  double read_ = 0, written_ = 0, turned_ = 0;          ///< bytes of HBM; turned()
   std::vector<std::unique_ptr<PlayingCluster>> ended_;  ///< at which something is still to arrive
   const Around& around_;
   /// Of a cooperative launch, by generation; and how many arrivals each needs
@@ -168,6 +175,8 @@ class Engine {
   std::unordered_map<std::uint64_t, std::uint32_t> grid_arrivals_;
   double grid_trigger_ = -1;    ///< EngineResult::grid_trigger
   std::vector<double> misses_;  ///< by area: the part of a miss that is due
+  /// When each line was there that CTAs that started with the launch have loaded
+  std::unordered_map<std::uint64_t, double> lines_there_;
   std::vector<double> waits_;
   std::vector<std::vector<double>> lines_;
   double warp_clocks_ = 0;

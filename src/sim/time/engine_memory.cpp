@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace tilewright::sim {
 
@@ -48,12 +49,19 @@ void Engine::access_remote(PlayingWarp& warp, const TraceEvent& event) {
 void Engine::load_global(PlayingWarp& warp, const TraceEvent& event) {
   const PreparedOp& op = op_of(warp);
   const auto* const events = warp.trace->events->data() + op.first_event;
+  L1Cache& l1 = warp.cta->sm->l1;
+  const auto first = warp.event + 1;
   std::uint32_t num_lines = 0, num_missed = 0;
+  double others = 0;  // when lines are there that others asked for
   while (warp.event + 1 < op.num_events && events[warp.event + 1].kind == TraceKind::kLine) {
     const std::uint64_t line = events[++warp.event].b;
     ++num_lines;
-    // A trace that is played twice stands for two CTAs, whose data are not the same.
-    num_missed += !warp.cta->sm->l1.touch(line ^ warp.cta->instance << 44);
+    if (const auto* const known = l1.touch(line_of_cta(*warp.cta, line)); known != nullptr) {
+      others = std::max(others, known->ready);
+      continue;
+    }
+    ++num_missed;
+    others = std::max(others, line_under_way(*warp.cta, event.area, line));
   }
   const double through =
       through_shared(warp, static_cast<double>(std::max<std::uint64_t>(1, event.b)));
@@ -62,10 +70,29 @@ void Engine::load_global(PlayingWarp& warp, const TraceEvent& event) {
     return set_results(warp, through + p_.atomic_latency, WaitCause::kGlobalData);
   }
   const double part = num_lines == 0 ? 1 : static_cast<double>(num_missed) / num_lines;
-  if (part == 0) return set_results(warp, through + p_.l1_latency, WaitCause::kGlobalData);
+  if (part == 0) {
+    return set_results(warp, std::max(through + p_.l1_latency, others), WaitCause::kGlobalData);
+  }
   const double done =
-      request(*warp.cta->sm, event.area, double{kSectorBytes} * event.a * part, false);
-  set_results(warp, std::max(done, through), WaitCause::kGlobalData);
+      std::max({through, others,
+                request(*warp.cta->sm, event.area, double{kSectorBytes} * event.a * part, false)});
+  for (std::uint32_t i = 0; num_missed != 0 && i < num_lines; ++i) {
+    const std::uint64_t line = line_of_cta(*warp.cta, events[first + i].b);
+    l1.arrives(line, done);
+  }
+  set_results(warp, done, WaitCause::kGlobalData);
+}
+
+// A trace that is played twice stands for two CTAs, whose data are not the same.
+std::uint64_t Engine::line_of_cta(const PlayingCta& cta, std::uint64_t line) {
+  return line ^ cta.instance << 44;
+}
+
+// CTAs that start with the launch come to a line that they share at about the same time: one of
+// them asks HBM for it, and the others wait for the same answer. The bytes are is_miss()'s matter.
+double Engine::line_under_way(const PlayingCta& cta, std::uint16_t area, std::uint64_t line) {
+  if (!cta.is_of_start || area >= memory_.miss.size() || memory_.miss[area] == 0) return 0;
+  return lines_there_.try_emplace(line, now_ + p_.hbm_shared_latency).first->second;
 }
 
 // Misses come as regularly as their part of the requests allows: a quarter is each fourth.
@@ -83,6 +110,15 @@ double Engine::written_back(double bytes) {
   return dirty;
 }
 
+// HBM turns from reads to writes and back: the more often the more there is of both, for up to a
+// part of its time.
+double Engine::turned(double bytes, bool is_write) {
+  (is_write ? written_ : read_) += bytes;
+  const double turns =
+      std::min(p_.hbm_turn * std::min(read_, written_), p_.hbm_turn_part * (read_ + written_));
+  return std::max(0.0, turns - std::exchange(turned_, std::max(turned_, turns)));
+}
+
 // L2 and HBM serve the SMs that are played one after the other. Each stands for its part of all,
 // and so asks for as many times its bytes.
 double Engine::request(Sm& sm, std::uint16_t area, double bytes, bool is_write) {
@@ -91,7 +127,8 @@ double Engine::request(Sm& sm, std::uint16_t area, double bytes, bool is_write) 
   double done = port.serve(now_, bytes / p_.sm_bytes);
   done = std::max(done, l2_.serve(now_, all / p_.l2_bytes_per_clock));
   if (!is_miss(area)) return done + p_.l2_latency;
-  done = std::max(done, hbm_.serve(now_, (all + written_back(all)) / p_.hbm_bytes_per_clock));
+  const double moved = all + written_back(all) + turned(all, is_write);
+  done = std::max(done, hbm_.serve(now_, moved / p_.hbm_bytes_per_clock));
   const double lines = std::max(1.0, bytes / double{kCacheLineBytes});
   return done + p_.hbm_latency + p_.hbm_spread * std::log2(lines);
 }

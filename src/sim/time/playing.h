@@ -39,24 +39,42 @@ struct Server {
 /// Lines that L1 holds, four to a set; the one that was used last is the first.
 class L1Cache {
  public:
+  /// A line, and when it is there: others that ask for it meanwhile wait for the same answer.
+  struct Line {
+    std::uint64_t number = 0;
+    double ready = 0;
+  };
+
   explicit L1Cache(double bytes)
       : sets_(std::max<std::size_t>(1,
                                     static_cast<std::size_t>(bytes / (kCacheLineBytes * kWays)))) {}
 
-  /// Whether the line is there. Afterwards it is.
-  bool touch(std::uint64_t line) {
-    // Lines of a tile are far apart by powers of two: the sets are found by a hash.
-    auto& set = sets_[(line * 0x9e3779b97f4a7c15 >> 20) % sets_.size()];
-    const auto found = std::ranges::find(set, line);
+  /// The line, if it is there or on its way; else nullptr, and it is on its way: see arrives().
+  const Line* touch(std::uint64_t number) {
+    Set& set = set_of(number);
+    const auto found = std::ranges::find(set, number, &Line::number);
     const bool is_hit = found != set.end();
     std::rotate(set.begin(), is_hit ? found : set.end() - 1, is_hit ? found + 1 : set.end());
-    set.front() = line;
-    return is_hit;
+    if (!is_hit) set.front() = {.number = number};
+    return is_hit ? &set.front() : nullptr;
+  }
+  /// When a line that touch() did not find is there.
+  void arrives(std::uint64_t number, double ready) {
+    Set& set = set_of(number);
+    const auto found = std::ranges::find(set, number, &Line::number);
+    if (found != set.end()) found->ready = ready;
   }
 
  private:
   static constexpr std::size_t kWays = 4;
-  std::vector<std::array<std::uint64_t, kWays>> sets_;
+  using Set = std::array<Line, kWays>;
+
+  // Lines of a tile are far apart by powers of two: the sets are found by a hash.
+  Set& set_of(std::uint64_t number) {
+    return sets_[(number * 0x9e3779b97f4a7c15 >> 20) % sets_.size()];
+  }
+
+  std::vector<Set> sets_;
 };
 
 /// The code that an SM holds, by lines of eight instructions: a small cache in front of a larger
@@ -270,6 +288,7 @@ struct PlayingCta {
   std::vector<std::uint32_t> used_copies;  ///< instructions whose tensor map has been fetched
   double tensor_done = 0;                  ///< the last tcgen05.mma
   bool is_shown = false;                   ///< in the timeline
+  bool is_of_start = false;                ///< not in the place of one that ended
 };
 
 struct PlayingCluster {

@@ -76,11 +76,15 @@ struct TimeParameters {
 
   // Memory.
   double l1_latency = 0, l2_latency = 0, hbm_latency = 0, atomic_latency = 0;
+  double hbm_shared_latency = 0;  ///< of a line that all SMs ask for at about the same time
   double l1_bytes = 0;            ///< that an SM keeps beside its shared memory, at most
   double hbm_spread = 0;          ///< of n lines of HBM the last is log2(n) times this later
   double sm_bytes = 0;            ///< per clock between an SM and the L2 cache
   double l2_bytes_per_clock = 0;  ///< all SMs together
   double hbm_bytes_per_clock = 0;
+  /// Turning from reads to writes and back, as bytes for each byte that is written (or read, if
+  /// those are fewer), at most for this part of all
+  double hbm_turn = 0, hbm_turn_part = 0;
   /// What L2 holds, and how much of that a launch between two events finds written and not yet in
   /// HBM: what comes from there takes the place of some of it
   double l2_bytes = 0, dirty_bytes = 0;

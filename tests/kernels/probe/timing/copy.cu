@@ -121,6 +121,84 @@ __device__ void ring_copies(const TimingProbeParams& params) {
   }
 }
 
+// The same of `iterations` pages of `stride` bytes. Shuffled: anywhere in memory, which holds a
+// power of two of them; else one after the other. Stores: of each page 256 bytes of results.
+template <bool Shuffled, bool Stores>
+__device__ void page_copies(const TimingProbeParams& params) {
+  constexpr std::uint32_t kMostWarps = 16, kMostCopies = 8, kResultWords = 64;
+  constexpr std::uint32_t kResults = 1024 * 1024;  // words of the sink
+  __shared__ std::uint64_t barriers_of_warps[kMostWarps * kMostCopies];
+  const std::uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
+  const std::uint32_t copies = params.count, bytes = params.stride;
+  const std::uint32_t barriers = ptx::shared_address(barriers_of_warps) + warp * kMostCopies * 8;
+  const std::uint32_t to = stages_address() + warp * copies * bytes;
+  if (lane == 0) {
+    for (std::uint32_t i = 0; i < copies; ++i) ptx::mbarrier_init(barriers + i * 8, 1);
+    ptx::fence_mbarrier_init_release_cluster();
+  }
+  __syncwarp();
+  const auto all = static_cast<std::uint32_t>(params.memory_bytes / bytes);
+  const std::uint32_t half = (31 - __clz(all)) / 2;
+  const auto place = [&](std::uint32_t page) {
+    if (!Shuffled) return page;
+    page = page * 0x9e3779b1u & (all - 1);
+    page ^= page >> half;
+    page = page * 0x85ebca6bu & (all - 1);
+    return page ^ page >> half;
+  };
+  const std::uint32_t step = gridDim.x * warps;
+  std::uint32_t issued = blockIdx.x * warps + warp, awaited = issued;
+  const auto issue = [&](std::uint32_t stage) {
+    if (issued < params.iterations && lane == 0) {
+      ptx::mbarrier_arrive_expect_tx(barriers + stage * 8, bytes);
+      ptx::cp_async_bulk_shared_global(to + stage * bytes,
+                                       params.memory + std::uint64_t{place(issued)} * bytes / 4,
+                                       bytes, barriers + stage * 8);
+    }
+    issued += step;
+  };
+  for (std::uint32_t stage = 0; stage < copies; ++stage) issue(stage);
+  for (std::uint32_t stage = 0, parity = 0; awaited < params.iterations; awaited += step) {
+    ptx::mbarrier_wait_parity(barriers + stage * 8, parity);
+    __syncwarp();
+    issue(stage);
+    if (Stores) {
+      const std::uint32_t at = (awaited * kResultWords + lane * 2) % kResults;
+      *reinterpret_cast<uint2*>(params.sink + at) = make_uint2(awaited, stage);
+    }
+    if (++stage == copies) stage = 0, parity ^= 1;
+  }
+}
+
+// Matrices by boxes: each CTA keeps `count` boxes of 64 rows of 128 bytes under way, one
+// behind the other along rows of `stride` bytes, as products read weights. All rows are read once.
+__device__ void box_copies(const TimingProbeParams& params) {
+  constexpr std::uint32_t kRows = 64, kColumns = 128, kBytes = kRows * kColumns;
+  const std::uint32_t to = stages_address(), barriers = init_barriers();
+  if (threadIdx.x != 0) return;
+  const std::uint32_t of_rows = params.stride / kColumns;
+  const auto all = static_cast<std::uint32_t>(params.memory_bytes / kBytes);
+  // The boxes of this CTA: whole blocks of rows, each gridDim.x-th.
+  std::uint32_t row = blockIdx.x, column = 0;
+  const std::uint32_t blocks = all / of_rows;
+  const auto issue = [&](std::uint32_t stage) {
+    if (row >= blocks) return false;
+    ptx::mbarrier_arrive_expect_tx(barriers + stage * 8, kBytes);
+    ptx::cp_async_bulk_tensor_2d_shared_global(
+        to + stage * kBytes, params.tensor_map, static_cast<std::int32_t>(column * kColumns),
+        static_cast<std::int32_t>(row * kRows), barriers + stage * 8);
+    if (++column == of_rows) column = 0, row += gridDim.x;
+    return true;
+  };
+  std::uint32_t issued = 0;
+  for (std::uint32_t stage = 0; stage < params.count; ++stage) issued += issue(stage) ? 1 : 0;
+  for (std::uint32_t turn = 0; turn < issued; ++turn) {
+    const std::uint32_t stage = turn % params.count;
+    ptx::mbarrier_wait_parity(barriers + stage * 8, turn / params.count & 1);
+    issued += issue(stage) ? 1 : 0;
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::kernels
 
@@ -129,3 +207,7 @@ TILEWRIGHT_TIMING_PROBE(copy_tensor_prefetched, 32, time_copies<false, true>(par
 TILEWRIGHT_TIMING_PROBE(copy_plain, 32, time_copies<true, false>(params))
 TILEWRIGHT_TIMING_PROBE(copy_stream, 32, stream_copies(params))
 TILEWRIGHT_TIMING_PROBE(copy_rings, 512, ring_copies(params))
+TILEWRIGHT_TIMING_PROBE(copy_pages, 512, page_copies<false, false>(params))
+TILEWRIGHT_TIMING_PROBE(copy_pages_shuffled, 512, page_copies<true, false>(params))
+TILEWRIGHT_TIMING_PROBE(copy_pages_stores, 512, page_copies<true, true>(params))
+TILEWRIGHT_TIMING_PROBE(copy_boxes, 32, box_copies(params))
