@@ -354,6 +354,13 @@ COMPARED = [
      "10,261 of 10,264 (3 need more than 80 GB); 4,778 of 4,778",
      "[FA3](../bench/results/2026-11-24-python-peers-fa3.json), "
      "[FlashMLA](../bench/results/2026-11-24-python-peers-flashmla.json)"),
+    ("on H100s, files of 2026: FlashAttention-3 with all heads, windows, rotary, `output` and `varlen`; "
+     "`kvcache`; DeepGEMM's logits; vLLM's test of attention backends",
+     "19,968 of 19,968; 32,141 of 65,376, drawn in random order; 88 of 88; 115 of 115; none failed",
+     "[FA3](../bench/results/2026-11-28-python-peers-fa3-all-heads-h100.json), "
+     "[caches](../bench/results/2026-11-28-python-peers-fa3-kvcache-h100.json), "
+     "[DeepGEMM](../bench/results/2026-11-28-python-peers-deepgemm-h100.json), "
+     "[vLLM](../bench/results/2026-11-28-python-peers-vllm-h100.json)"),
     ("every operator of a DeepSeek-V4 layer on the simulated B200, against float64",
      "within Hopper's bounds; 147 of 147 tensors of the model's trace", "[Blackwell](10-blackwell.md)"),
     ("attention on Blackwell, simulated, against float64", "P7's grid within the bound, cosine >= 0.999996",

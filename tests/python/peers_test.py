@@ -2,6 +2,7 @@
 
 import argparse
 import collections
+import importlib
 import json
 import os
 import pathlib
@@ -15,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 import tilewright  # noqa: E402
 from tilewright.testing.peers import __main__ as peers  # noqa: E402
-from tilewright.testing.peers import _suite  # noqa: E402
+from tilewright.testing.peers import _fa3, _suite  # noqa: E402
 from tilewright.testing.peers._lines import Lines, read  # noqa: E402
 from tilewright.testing.peers._log import Log  # noqa: E402
 
@@ -193,6 +194,7 @@ def test_what_becomes_of_cases(suite):
     assert ["as it should" in failure["text"] for failure in log["failures"]].count(True) == 1
     assert "576" in log["refused"][0]["reason"] and log["refused"][0]["cases"] == 1
     assert log["about"]["tilewright"] == tilewright.__version__ and "FAILED prefill[" in text
+    assert log["about"]["device"] == "sim:h200"
 
 
 def test_dense_decoding_has_its_cases_in_main(suite):
@@ -212,6 +214,67 @@ def test_processes_share_the_cases_and_one_that_dies_is_told(suite):
     status, text, log = run(suite, "good dies", "--jobs", "2")
     assert status == 1 and log["total"]["passed"] == 1 and log["total"]["remaining"] == 1, text
     assert [failure["text"] for failure in log["failures"]] == ["worker 1 of 2 ended with 7"]
+
+
+def test_processes_are_spread_over_gpus(suite, monkeypatch):
+    status, text, log = run(suite, "good good good", "--jobs", "2", "--gpus", "2")
+    assert status == 0 and log["total"]["passed"] == 3 and log["about"]["gpus"] == 2, text
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    seen = [peers._gpu(4, worker).get("CUDA_VISIBLE_DEVICES") for worker in range(6)]
+    assert seen == ["0", "1", "2", "3", "0", "1"] and peers._gpu(1, 5) == {}
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
+    assert [peers._gpu(2, worker)["CUDA_VISIBLE_DEVICES"] for worker in range(3)] == ["5", "7", "5"]
+    with pytest.raises(SystemExit, match="--gpus 4: CUDA_VISIBLE_DEVICES=5,7 has 2"):
+        peers._gpu(4, 0)
+
+
+def test_what_needs_much_memory_is_for_few_processes_of_each_gpu():
+    """One of a GPU above 16 GiB, three up to that, and all below 6 GiB; every case is one worker's."""
+    sizes = [20 << 30] * 8 + [10 << 30] * 24 + [0] * 40
+    cases = [_suite._case.Case("t", {"place": place}, run=bool, bytes=size) for place, size in enumerate(sizes)]
+    for gpus in (1, 4):
+        shares = [_suite._share(cases, worker, 16, gpus) for worker in range(16)]
+        assert sorted(case.parameters["place"] for share in shares for case in share) == list(range(72))
+        for limit, few in ((16 << 30, 1), (6 << 30, 3)):
+            workers = [w for w, share in enumerate(shares) if any(case.bytes > limit for case in share)]
+            of_gpu = collections.Counter(worker % gpus for worker in workers)
+            assert len(of_gpu) == gpus and max(of_gpu.values()) <= few
+
+
+def test_new_keys_of_flash_attentions_caches_are_asked_for():
+    """A case hands over keys and values as the file does: packed where its queries are."""
+    given = {"seqlen_q": 3, "seqlen_k": 799, "d": 128, "has_batch_idx": False, "has_leftpad": True,
+             "page_size": None, "rotary_interleaved": True, "has_rotary_seqlens": False,
+             "seqlen_new_eq_seqlen_q": False, "causal": True, "local": False, "mha_type": "gqa",
+             "dtype": torch.bfloat16}
+    file = types.SimpleNamespace(DISABLE_LOCAL=False)
+    for packed in (False, True):
+        for turned in (0.0, 0.5):
+            case = {**given, "varlen_q": packed, "new_kv": True, "rotary_fraction": turned}
+            assert _fa3._kvcache(file, **case)[0] == []
+            reasons = _fa3._kvcache(file, **{**case, "dtype": torch.float8_e4m3fn})[0]
+            assert [reason.field for reason in reasons] == ["rotary_cos"] * (turned > 0)
+    skipped = {**given, "varlen_q": False, "new_kv": False, "rotary_fraction": 0.5}
+    assert _fa3._kvcache(file, **skipped)[2] == "rotary positions are of new keys"
+    skipped |= {"rotary_fraction": 0.0, "has_rotary_seqlens": True}
+    assert _fa3._kvcache(file, **skipped)[2] == "positions are of rotary"
+
+
+def test_the_rotary_of_flash_attention_is_found_without_its_kernels(tmp_path, monkeypatch):
+    (tmp_path / "flash_attn" / "layers").mkdir(parents=True)
+    (tmp_path / "flash_attn" / "__init__.py").write_text("import flash_attn_2_cuda")
+    (tmp_path / "flash_attn" / "layers" / "rotary.py").write_text("apply_rotary_emb = 'theirs'")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in ("flash_attn", "flash_attn.layers", "flash_attn.layers.rotary"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    with pytest.raises(ImportError):
+        importlib.import_module("flash_attn.layers.rotary")
+    _fa3._find_rotary(tmp_path)
+    try:
+        assert importlib.import_module("flash_attn.layers.rotary").apply_rotary_emb == "theirs"
+    finally:
+        for name in [name for name in sys.modules if name.split(".")[0] == "flash_attn"]:
+            del sys.modules[name]
 
 
 def test_a_sample_is_drawn_by_the_seed(suite):
@@ -264,7 +327,8 @@ def test_cases_that_are_called_the_same_are_told_apart(monkeypatch):
 
 def test_options_are_checked(suite):
     for options, text in ((["flashmla", "--sum-up"], "--log FILE"), (["nothing"], "invalid choice"),
-                          (["fa3", "--folder", "/nowhere"], "no such folder")):
+                          (["fa3", "--folder", "/nowhere"], "no such folder"),
+                          (["fa3", "--folder", "/", "--jobs", "2", "--gpus", "3"], "a process for each GPU")):
         done = subprocess.run([sys.executable, "-m", "tilewright.testing.peers", *options], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, check=False,
                               env={**os.environ, "PYTHONPATH": str(pathlib.Path(tilewright.__file__).parents[1])})
@@ -304,3 +368,62 @@ def test_deepgemm_runs_case_by_case_and_times_nothing(tmp_path):
     assert found["total"] == counts
     assert "as it should" in found["failures"][0]["text"]
     assert {reason["reason"].split(":")[0] for reason in found["refused"]} == {"q[0]", "indices"}
+
+
+# As SGLang's wheel is laid out, as far as the plug-in and the kit of attention tests ask.
+SGLANG = {
+    "srt/arg_groups/choices.py": """
+ATTENTION_BACKEND_CHOICES = []
+add_attention_backend_choices = ATTENTION_BACKEND_CHOICES.extend
+""",
+    "srt/layers/attention/attention_registry.py": """
+ATTENTION_BACKENDS = {}
+def register_attention_backend(name):
+    return lambda make: ATTENTION_BACKENDS.setdefault(name, make)
+""",
+    "test/kits/attention_unittest/attention_methods/dense_attention.py": """
+import types
+from sglang.srt.layers.attention.attention_registry import ATTENTION_BACKENDS
+
+def make(backend, name, decodes):
+    return types.SimpleNamespace(backend=backend, name=name,
+                                 forward_mode=types.SimpleNamespace(is_decode=lambda: decodes))
+
+def make_dense_cases(backend):
+    return (make(backend, "extend", False), make(backend, "decode", True))
+
+def make_swa_no_prefix_input_config_cases(backend):
+    return (make(backend, "window", False),)
+
+def make_swa_prefix_input_config_cases(backend):
+    return (make(backend, "wrong", False),)
+
+def run_dense_attention_case(testcase, case, *, head_dim, hidden_size, device, loc_layout="shuffled_pages"):
+    assert ATTENTION_BACKENDS[case.backend].__module__ == "tilewright.integrations.sglang"
+    assert (head_dim, hidden_size, device) == (64, 256, "cpu") and loc_layout != "non_monotonic_extend"
+    assert case.name != "wrong", "as it should"
+""",
+}
+
+
+def test_sglangs_kit_gets_our_backend(tmp_path):
+    for name, text in SGLANG.items():
+        file = tmp_path / "sglang" / name
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    (tmp_path / "sglang-0.5.23.dist-info").mkdir()
+    (tmp_path / "sglang-0.5.23.dist-info" / "METADATA").write_text("Name: sglang\nVersion: 0.5.23\n")
+    log = tmp_path / "log.json"
+    command = [sys.executable, "-m", "tilewright.testing.peers", "sglang", "--folder", tmp_path, "--device",
+               "sim:h200", "--log", log]
+    package = f"{pathlib.Path(tilewright.__file__).parents[1]}:{tmp_path}"
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False, env={**os.environ, "PYTHONPATH": package})
+    found = json.loads(log.read_text())
+    assert done.returncode == 1, done.stdout
+    assert found["tests"]["dense"]["passed"] == 2 and found["tests"]["layouts"]["passed"] == 2, done.stdout
+    assert found["tests"]["layouts"]["refused"] == 1 and found["tests"]["layouts"]["skipped"] == 1
+    assert found["tests"]["windows"] == {"cases": 2, "in_scope": 2, "drawn": 2, "passed": 1, "failed": 1,
+                                         "remaining": 0}
+    assert found["tests"]["graphs"]["skipped"] == 1
+    assert [failure["case"] for failure in found["failures"]] == ["windows[name=wrong]"]

@@ -26,6 +26,7 @@ from vllm.v1.attention.backend import AttentionType  # noqa: E402
 from vllm_test import run  # noqa: E402
 
 from tilewright.integrations.vllm.backend import Impl  # noqa: E402
+from tilewright.testing.peers import _vllm  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("kernels", "torch_device")
 #: Sequences of (queries, keys). The file's longer ones are shorter here: what they are of is the same.
@@ -43,6 +44,14 @@ ENCODERS = {"small_encoder_prefill": [(32, 32), (64, 64), (100, 100)]}
 #: Heads, heads of keys, size: Llama 3 8B, on one rank, two and four; Phi-tiny-MoE; embeddinggemma.
 MODELS = {"llama": (32, 8, 128), "llama_tp2": (16, 4, 128), "llama_tp4": (8, 2, 128), "phi": (16, 4, 128),
           "gemma": (3, 1, 256)}
+#: Heads, heads of keys, size and window of the models whose names the file has in one release or another. Half a
+#: window of embeddinggemma's 512 is seen to each side, and the query itself.
+MODELS_OF_THE_FILE = {
+    "Qwen/Qwen3-0.6B": (16, 8, 128, None),
+    "meta-llama/Meta-Llama-3-8B": (32, 8, 128, None),
+    "microsoft/Phi-tiny-MoE-instruct": (16, 4, 128, 2047),
+    "google/embeddinggemma-300m": (3, 1, 256, 257),
+}
 #: float16 as the file has it where a model's type is "auto"; its limits are 1e-2 and ours half of that.
 LIMIT = 5e-3
 
@@ -124,7 +133,7 @@ def test_sinks(name: str) -> None:
 
 # As the file is laid out: lists of backends, a check that tests hand a list to, tests with a fixture and marks.
 FILE = '''
-import pathlib, types
+import json, pathlib, types
 import pytest
 from vllm.config import get_current_vllm_config
 from vllm.v1.attention.backends.registry import AttentionBackendEnum
@@ -136,19 +145,20 @@ BATCH_SPECS = {name: types.SimpleNamespace(seq_lens=[32, 40]) for name in ("smal
 def _test_backend_correctness(batch_spec, model, backend_to_test, mask_mod, *, block_size=16):
     assert get_current_vllm_config() is not None
     names = [backend.get_class().__module__ for backend in backend_to_test]
+    config = json.loads((pathlib.Path(model) / "config.json").read_text())
     with (pathlib.Path(__file__).parent / "ran").open("a") as file:
-        print(model, names, block_size, mask_mod, file=file)
+        print(config["model_type"], names, block_size, mask_mod, file=file)
     assert mask_mod != "wrong"
 
 @pytest.mark.parametrize("batch_spec_name", ["small", "wrong"])
-@pytest.mark.parametrize("model", ["llama"])
+@pytest.mark.parametrize("model", ["Qwen/Qwen3-0.6B"])
 def test_causal_backend_correctness(default_vllm_config, batch_spec_name, model):
     _test_backend_correctness(BATCH_SPECS[batch_spec_name], model, BACKENDS_TO_TEST, batch_spec_name)
     _test_backend_correctness(BATCH_SPECS["small"], model, [AttentionBackendEnum.FLEX_ATTENTION], "wrong",
                               block_size=128)
 
 @pytest.mark.parametrize("batch_spec_name", ["small"])
-@pytest.mark.parametrize("model", ["phi"])
+@pytest.mark.parametrize("model", ["microsoft/Phi-tiny-MoE-instruct"])
 def test_sliding_window_backend_correctness(default_vllm_config, batch_spec_name, model):
     _test_backend_correctness(BATCH_SPECS[batch_spec_name], model, SLIDING_WINDOW_BACKENDS_TO_TEST, "window")
 '''
@@ -168,6 +178,22 @@ def test_the_runner_of_vllms_file(tmp_path: pathlib.Path) -> None:
     assert done.returncode == 1 and log.exists(), done.stdout + done.stderr
     ours = "tilewright.integrations.vllm.backend"
     ran = (folder / "ran").read_text().splitlines()
-    assert ran == [f"llama ['{ours}'] 16 small", f"llama ['{ours}'] 16 wrong", f"phi ['{ours}'] 16 window"]
+    assert ran == [f"qwen3 ['{ours}'] 16 small", f"qwen3 ['{ours}'] 16 wrong", f"phimoe ['{ours}'] 16 window"]
     said = json.dumps(json.loads(log.read_text()))
     assert "batch_spec_name=wrong" in said and "batch_spec_name=small" not in said.partition("failures")[2]
+
+
+@pytest.mark.parametrize("name", MODELS_OF_THE_FILE)
+def test_vllm_reads_the_configurations_that_stand_for_the_network(tmp_path: pathlib.Path, name: str) -> None:
+    """Heads, their size and the window of each model, as vLLM tells them."""
+    from vllm.config import ModelConfig, ParallelConfig
+
+    config = ModelConfig(model=_vllm._local(tmp_path, name), max_model_len=64)
+    one = ParallelConfig()
+    found = (config.get_num_attention_heads(one), config.get_num_kv_heads(one), config.get_head_size())
+    assert (*found, config.get_sliding_window()) == MODELS_OF_THE_FILE[name]
+
+
+def test_a_model_that_is_not_known_is_refused(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(SystemExit, match="the file asks for someone/new: .* Qwen/Qwen3-0.6B"):
+        _vllm._local(tmp_path, "someone/new")

@@ -1,4 +1,4 @@
-"""python -m tilewright.testing.peers fa3|flashmla|deepgemm|flashinfer|vllm --folder FOLDER --log FILE
+"""python -m tilewright.testing.peers fa3|flashmla|deepgemm|flashinfer|vllm|sglang --folder FOLDER --log FILE
 
 FILE gets the result as JSON. FILE with the ending .jsonl gets a line as each case ends: a run that is killed
 is told from it by --sum-up, and --resume goes on where it stopped.
@@ -18,7 +18,7 @@ import time
 from ._lines import Lines
 from ._log import Log
 
-SUITES = ("fa3", "flashmla", "deepgemm", "flashinfer", "vllm")
+SUITES = ("fa3", "flashmla", "deepgemm", "flashinfer", "vllm", "sglang")
 #: Seconds that a case may take beyond the deadline before its process is ended, and between reports.
 GRACE, REPORT_EVERY = 20.0, 15.0
 
@@ -36,7 +36,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sample", type=int, help="so many cases, drawn by --seed")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--deadline", type=float, help="seconds from now; the rest is told")
-    parser.add_argument("--jobs", type=int, default=1, help="processes that share the device")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share the devices")
+    parser.add_argument("--gpus", type=int, default=1, help="of the machine, over which the jobs are spread")
     parser.add_argument("--device", help="sim:h200: on the simulator, for small cases")
     parser.add_argument("--match", help="only cases whose name contains this")
     parser.add_argument("--resume", action="store_true", help="cases that the log has are not run again")
@@ -70,9 +71,22 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if not options.sum_up:
         options.folder = _folder(parser, options)
+    if not 1 <= options.gpus <= options.jobs:
+        parser.error(f"--gpus {options.gpus}: expected 1 to --jobs {options.jobs}, a process for each GPU")
     if (options.sum_up or options.resume) and not options.log:
         parser.error("--sum-up and --resume are of a log: --log FILE")
     return options
+
+
+def _gpu(gpus: int, worker: int) -> dict[str, str]:
+    """The environment in which a worker has one of the GPUs for itself and its like: they go round."""
+    if gpus == 1:
+        return {}
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    devices = visible.split(",") if visible else [str(i) for i in range(gpus)]
+    if len(devices) < gpus:
+        raise SystemExit(f"--gpus {gpus}: CUDA_VISIBLE_DEVICES={visible} has {len(devices)}; name as many")
+    return {"CUDA_VISIBLE_DEVICES": devices[worker % gpus]}
 
 
 def _workers(options: argparse.Namespace, arguments: list[str], lines: Lines) -> None:
@@ -82,7 +96,7 @@ def _workers(options: argparse.Namespace, arguments: list[str], lines: Lines) ->
     processes = [
         subprocess.Popen(
             [*command, "--shard", f"{i}/{options.jobs}"],
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "OMP_NUM_THREADS": "1", **_gpu(options.gpus, i)},
             stdout=subprocess.DEVNULL,
         )
         for i in range(options.jobs)

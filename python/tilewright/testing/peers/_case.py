@@ -16,7 +16,7 @@ import torch
 
 from tilewright import Reason
 
-#: Up to so much memory of the device: how many workers may run such cases, and their work.
+#: Up to so much memory of the device: how many workers of a GPU may run such cases, and their work.
 SHARES = ((6 << 30, 1000, 1), (16 << 30, 3, 3), (1 << 50, 1, 8))
 _TRIES = 4
 

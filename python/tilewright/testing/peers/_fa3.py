@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 import math
 import os
 import pathlib
+import sys
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -37,6 +40,8 @@ def collect(folder: pathlib.Path, tests: list[str], through: str) -> Iterator[Ca
         os.environ.setdefault(f"FLASH_ATTENTION_DISABLE_{switch}", "TRUE")
     hopper = folder / "hopper" if (folder / "hopper").is_dir() else folder
     import_from(str(hopper), str(hopper.parent))
+    if torch.cuda.is_available():  # what it turns keys with is a kernel of Triton
+        _find_rotary(hopper.parent)
     flash_attn_3_ops.install()
     if through == "module":
         compat.install("flash_attn_interface")
@@ -51,6 +56,17 @@ def collect(folder: pathlib.Path, tests: list[str], through: str) -> Iterator[Ca
                 functools.partial(function, **parameters),
                 *ask(suite, **parameters),
             )
+
+
+def _find_rotary(folder: pathlib.Path) -> None:
+    """Makes flash_attn.layers.rotary importable where FlashAttention-2 is not built: the package's own file loads
+    its kernels, and the suite leaves its cases of rotary out, silently, where that fails."""
+    is_built = importlib.util.find_spec("flash_attn_2_cuda") is not None
+    if is_built or "flash_attn" in sys.modules or not (folder / "flash_attn").is_dir():
+        return
+    package = ModuleType("flash_attn")
+    package.__path__ = [str(folder / "flash_attn")]
+    sys.modules["flash_attn"] = package
 
 
 Answer = tuple[list[Reason], int, str]
@@ -131,26 +147,34 @@ def _kvcache(suite: Any, **p: Any) -> Answer:
         return [], 0, "more new keys than room"
     if not p["new_kv"] and p["rotary_fraction"] > 0:
         return [], 0, "rotary positions are of new keys"
+    if not p["rotary_fraction"] and p["has_rotary_seqlens"]:
+        return [], 0, "positions are of rotary"
     batch, heads = 5, 6
     kv_heads = {"mha": heads, "mqa": 1, "gqa": 3}[p["mha_type"]]
     rotary_dim = math.floor(int(p["rotary_fraction"] * d) / 16) * 16
-    lengths = meta(batch, dtype=torch.int32)
+    lengths, begins = meta(batch, dtype=torch.int32), meta(batch + 1, dtype=torch.int32)
     cache = meta(batch, keys, kv_heads, d, dtype=dtype)
+    packed = p["varlen_q"]
+    q = meta(batch * queries, heads, d, dtype=dtype) if packed else meta(batch, queries, heads, d, dtype=dtype)
     # The suite draws the number of new keys; one that is not said to be equal may be.
     new = queries if p["seqlen_new_eq_seqlen_q"] or queries == 1 else queries - 1
+    new_shape = (batch * new, kv_heads, d) if packed else (batch, new, kv_heads, d)
+    fresh = meta(*new_shape, dtype=dtype) if p["new_kv"] else None
     window = (1, 1 if queries > 2 else 0) if p["local"] else (-1, -1)
     arguments: dict[str, Any] = {
-        "q": meta(batch, queries, heads, d, dtype=dtype),
+        "q": q,
         "k_cache": cache,
         "v_cache": cache,
-        "k": meta(batch, new, kv_heads, d, dtype=dtype) if p["new_kv"] else None,
+        "k": fresh,
+        "v": fresh,
         "rotary_cos": meta(keys, rotary_dim // 2) if rotary_dim else None,
         "cache_seqlens": lengths,
         "rotary_seqlens": lengths,
         "cache_batch_idx": lengths if p["has_batch_idx"] else None,
         "cache_leftpad": lengths if p["has_leftpad"] else None,
         "page_table": None if p["page_size"] is None else meta(batch, 4, dtype=torch.int32),
-        "cu_seqlens_q": lengths if p["varlen_q"] else None,
+        "cu_seqlens_q": begins if packed else None,
+        "cu_seqlens_k_new": begins if packed and p["new_kv"] else None,
         "causal": p["causal"],
         "window_size": window,
         "attention_chunk": int((p["causal"] or p["local"]) and not suite.DISABLE_LOCAL),

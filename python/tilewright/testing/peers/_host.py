@@ -11,6 +11,10 @@ from torch.overrides import TorchFunctionMode
 import tilewright.torch
 
 
+def _is_cuda(argument: Any) -> bool:
+    return isinstance(argument, (str, torch.device)) and str(argument).startswith("cuda")
+
+
 class _OnHost(TorchFunctionMode):
     def __torch_function__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -18,6 +22,7 @@ class _OnHost(TorchFunctionMode):
         kwargs = dict(kwargs or {})
         if "cuda" in str(kwargs.get("device", "")):
             kwargs["device"] = "cpu"
+        args = tuple("cpu" if _is_cuda(argument) else argument for argument in args)
         if function is torch.Tensor.cuda or (function is torch.Tensor.to and args[1:] == (0,)):
             return args[0]
         return function(*args, **kwargs)

@@ -24,6 +24,7 @@ def about(options: argparse.Namespace) -> dict[str, Any]:
         "seed": options.seed,
         "deadline": options.deadline,
         "jobs": options.jobs,
+        "gpus": options.gpus,
         "through": options.through,
         "python": platform.python_version(),
     }

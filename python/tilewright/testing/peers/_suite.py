@@ -28,31 +28,36 @@ def run(options: argparse.Namespace, lines: _lines.Lines) -> None:
     refused: Counter[str] = Counter()
     drawn = _drawn(options, counts, refused)
     if number == 0:
-        lines.add(collected=counts, refused=refused, about=about(options) | _versions())
+        lines.add(collected=counts, refused=refused, about=about(options) | _versions(options.device))
     if options.cases:
         for case in drawn:
             print(case.name)
         return
     done = {entry["case"] for entry in _lines.read(options.lines) if "case" in entry}
-    mine = [case for case in _share(drawn, number, of) if case.name not in done]
+    mine = [case for case in _share(drawn, number, of, options.gpus) if case.name not in done]
     _run(options, lines, mine)
     lines.add(worker=number, copies=compat.stats())
 
 
-def _versions() -> dict[str, str]:
+def _versions(simulated: str | None) -> dict[str, str]:
     found = {"torch": torch.__version__, "tilewright": tilewright.__version__}
-    if torch.cuda.is_available():
+    if simulated:
+        found["device"] = simulated
+    elif torch.cuda.is_available():
         found["device"] = torch.cuda.get_device_name()
     return found
 
 
-def _share(cases: list[_case.Case], number: int, of: int) -> list[_case.Case]:
-    """The cases of one worker. What needs much memory is for few of them, so that it fits beside."""
+def _share(cases: list[_case.Case], number: int, of: int, gpus: int) -> list[_case.Case]:
+    """The cases of one worker. What needs much memory is for few of each GPU, so that it fits beside.
+
+    Workers of a GPU are those with its place, its place + gpus and so on.
+    """
     work = [0] * of
     mine = []
     for case in cases:
         few, weight = next((n, w) for limit, n, w in _case.SHARES if case.bytes <= limit)
-        chosen = min(range(min(few, of)), key=work.__getitem__)
+        chosen = min(range(min(few * gpus, of)), key=work.__getitem__)
         work[chosen] += weight
         if chosen == number:
             mine.append(case)
