@@ -22,6 +22,12 @@ TEST(CApi, ServesACProgramThatPreparesAndDecodes) {
       << "the line in attention_check.c; " << tw_last_error();
 }
 
+TEST(CApi, ServesACProgramThatAttendsOverPages) {
+  if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
+  for (const char* const chip : {"sim:h200", "sim:b200"})
+    EXPECT_EQ(check_pages_c_api(chip), 0) << "the line in pages_check.c; " << tw_last_error();
+}
+
 TEST(CApi, ServesACProgramWithCaches) {
   if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
   EXPECT_EQ(check_cache_c_api("sim:h200"), 0) << "the line in cache_check.c; " << tw_last_error();

@@ -10,6 +10,7 @@ int check_c_api(const char* spec);
 int check_tokenizer_c_api(const char* folder); /* with a tokenizer.json */
 int check_llm_c_api(const char* folder);       /* of a checkpoint of 256 tokens */
 int check_attention_c_api(const char* spec);   /* preparing operands, decode attention */
+int check_pages_c_api(const char* spec);       /* attention over pages, merges, mask lists */
 int check_cache_c_api(const char* spec);       /* caches, compressors */
 int check_hyper_c_api(const char* spec);
 int check_indexer_c_api(const char* spec);
