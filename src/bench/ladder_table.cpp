@@ -48,16 +48,40 @@ std::string timed_group(const LadderView& view, const LadderGroup& group, const 
   return style.bold(group.title) + "\n" + table.text(style) + "\n";
 }
 
+/// Of --time.
+bool has_prediction(const LadderPoint& point) {
+  return point.counted.contains("predicted") && point.counted["predicted"].contains("us");
+}
+
+bool has_predictions(const LadderView& view) {
+  for (const LadderGroup& group : view.groups)
+    for (const auto& row : group.points)
+      for (const auto& point : row)
+        if (point && has_prediction(*point)) return true;
+  return false;
+}
+
+std::string predicted_text(const LadderPoint& point) {
+  if (!has_prediction(point)) return "-";
+  return fmt::format("{:.1f}", point.counted["predicted"]["us"].get<double>());
+}
+
 std::string counted_group(const LadderView& view, const LadderGroup& group, std::size_t n,
                           const Style& style) {
-  Table table({"rung", "error", "% of bound", "Minstr", "tensor GFLOP", "shared MB", "L2 MB",
-               "least us", "by", "idea"});
+  std::vector<std::string> titles = {"rung",      "error", "% of bound", "Minstr", "tensor GFLOP",
+                                     "shared MB", "L2 MB", "least us",   "by"};
+  if (has_predictions(view)) titles.emplace_back("predicted us");
+  titles.emplace_back("idea");
+  Table table(titles);
   for (std::size_t k = 0; k < view.kernels.size(); ++k) {
     const auto& point = group.points[k][n];
     if (!point) continue;
     const LadderKernel& kernel = view.kernels[k];
     if (point->is_refused()) {
-      table.add({kernel.name, "-", "-", "-", "-", "-", "-", "-", "-", "not for this head_dim"});
+      std::vector<std::string> cells(titles.size(), "-");
+      cells.front() = kernel.name;
+      cells.back() = "not for this head_dim";
+      table.add(std::move(cells));
       continue;
     }
     const nlohmann::json total =
@@ -66,16 +90,20 @@ std::string counted_group(const LadderView& view, const LadderGroup& group, std:
       return total.contains(key) ? total[key].get<double>() * factor : 0.0;
     };
     const auto bounds = ladder_bounds(*point);
-    table.add(
-        {kernel.name, error_text(point->worst_of_bound, point->relative_rms, style),
-         fmt::format("{:.0f}", 100 * point->worst_of_bound),
-         fmt::format("{:.2f}", count("warp_instructions", 1e-6)),
-         fmt::format("{:.2f}", count("tensor_flop", 1e-9)),
-         fmt::format("{:.1f}",
-                     count("shared_wavefronts", 128e-6) + count("shared_async_bytes", 1e-6)),
-         fmt::format("{:.1f}", count("global_requested_bytes", 1e-6) + count("bulk_bytes", 1e-6)),
-         bounds.empty() ? "-" : fmt::format("{:.1f}", bounds[0].second * 1e6),
-         bounds.empty() ? "-" : bounds[0].first, kernel.idea});
+    std::vector<std::string> cells = {
+        kernel.name,
+        error_text(point->worst_of_bound, point->relative_rms, style),
+        fmt::format("{:.0f}", 100 * point->worst_of_bound),
+        fmt::format("{:.2f}", count("warp_instructions", 1e-6)),
+        fmt::format("{:.2f}", count("tensor_flop", 1e-9)),
+        fmt::format("{:.1f}",
+                    count("shared_wavefronts", 128e-6) + count("shared_async_bytes", 1e-6)),
+        fmt::format("{:.1f}", count("global_requested_bytes", 1e-6) + count("bulk_bytes", 1e-6)),
+        bounds.empty() ? "-" : fmt::format("{:.1f}", bounds[0].second * 1e6),
+        bounds.empty() ? "-" : bounds[0].first};
+    if (has_predictions(view)) cells.push_back(predicted_text(*point));
+    cells.push_back(kernel.idea);
+    table.add(std::move(cells));
   }
   return style.bold(fmt::format("{}, n {}", group.title, group.lengths[n])) + "\n" +
          table.text(style) + "\n";
@@ -107,6 +135,10 @@ std::string ladder_table(const nlohmann::json& log, const Style& style) {
     text += style.faint(
         "\nsimulated: no times. \"least us\" is a bound for an H200: the busiest unit at its peak "
         "rate, all else free");
+    if (has_predictions(view)) {
+      text += style.faint(
+          "\n\"predicted us\" is by a model; docs/12-predicted-times.md says how far it is off");
+    }
   }
   return text + "\n";
 }

@@ -1,5 +1,7 @@
 #include "sim/report/timeline_svg.h"
 
+#include "base/markup.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -117,7 +119,7 @@ class TimelinePicture {
   static std::string text(double x, double y, const char* kind, const std::string& words,
                           const char* anchor = "start") {
     return fmt::format("<text class='{}' x='{:g}' y='{:g}' text-anchor='{}'>{}</text>\n", kind, x,
-                       y, anchor, words);
+                       y, anchor, escape_markup(words));
   }
   double x_of(double clock) const { return kLeft + clock / clocks_ * kColumns * kColumnWidth; }
 
