@@ -148,7 +148,7 @@ DirectCut cut_direct(const device::DeviceInfo& device, const DirectExperts& rout
     for (const bool is_down : {false, true}) cuts.emplace_back(*experts, is_down, cut.ctas);
   }
   if (single != nullptr) share_warps(cuts[1], cuts[3]);
-  std::int64_t stage = 0, sums = kernels::kMoeDirectWarps * 1024;
+  std::int64_t stage = 0, sums = kernels::kMoeDirectMinSumsBytes;
   for (const ProductCut& c : cuts) {
     stage = std::max(stage, c.stage_bytes());
     sums = std::max(sums, c.sums_bytes());

@@ -105,7 +105,7 @@ struct GatheredRows {
   static constexpr int kShared = 4;                  ///< rows' offsets in registers, in groups
   static constexpr int kLookedUp = (kOwnGroups + kGroupsFound - 1) / kGroupsFound;
   static constexpr std::uint32_t kNoRow = 0xffffffff;  ///< of no page: zeros
-  static_assert(C::kKeys % 32 == 0 && 32 % kAtOnce == 0);
+  static_assert(C::kKeys % 32 == 0 && 32 % kAtOnce == 0 && kGroupsFound % kShared == 0);
 
   struct Places {
     std::int32_t page[kLookedUp];

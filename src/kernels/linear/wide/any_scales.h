@@ -2,19 +2,18 @@
 #pragma once
 
 #include "kernels/linear/wide/bf16.h"
+#include "kernels/linear/wide/bf16_consumer.h"
 #include "kernels/linear/wide/schedule.h"
-#include "kernels/linear/wide/weights.h"
-#include "tile/warpgroup_mma.h"
 
 #include <cstdint>
 
 namespace tilewright::tile {
 
 // Block scales that are powers of two multiply weights as they are decoded, in place of the bias
-// of e4m3; others sums, as above. Of rows g and, where C says that they may differ, rows g + 8.
-// The next block's are loaded while this one is multiplied.
+// of e4m3; others sums. C says whether those of rows g + 8 may differ. The next block's are loaded
+// while this one is multiplied.
 template <class C>
-struct WideAnyScales {
+struct WideAnyScales : WideSumScales<C::kScaleHalves> {
   static constexpr bool kHasBlockScales = C::kFormat == WeightFormat::kFp8;
   static constexpr int kHalves = C::kScaleHalves;
 
@@ -22,8 +21,8 @@ struct WideAnyScales {
   std::int32_t stride, blocks;
   std::int32_t up = 0;  // from the scale of rows g to that of rows g + 8
   bool is_power;
-  float current[kHalves], next[kHalves];
-  std::uint32_t factors[2] = {kE4m3Bias, kE4m3Bias};  // of weights, in both halves of a word
+  using WideSumScales<kHalves>::current, WideSumScales<kHalves>::next;
+  using WideSumScales<kHalves>::factors;
 
   template <class Consumer>
   __device__ WideAnyScales(const Consumer& consumer, const WideTile& tile)
@@ -65,26 +64,12 @@ struct WideAnyScales {
   __device__ void advance(float (&d)[Count], std::int32_t step) {
     if (step % kWideBf16BlockSteps != 0) return;
     if (!is_power) {
-      // An exact quotient would be a call, across which products are serialised.
       float quotients[kHalves];
-#pragma unroll
-      for (int h = 0; h < kHalves; ++h) quotients[h] = __fdividef(current[h], next[h]);
-      ptx::wgmma_wait_group_sync_aligned<0>();
-      ptx::wgmma_fence_operand(d);
-      scale(d, quotients);
-      ptx::wgmma_fence_operand(d);
+      this->find_quotients(quotients);
+      this->scale_behind_products(d, quotients);
     }
     set();
     load_next();
-  }
-  template <int Count>
-  static __device__ void scale(float (&d)[Count], const float (&factor)[kHalves]) {
-#pragma unroll
-    for (int i = 0; i < Count; ++i) d[i] *= factor[arch::accumulator_row(i) % kHalves];
-  }
-  template <int Count>
-  __device__ void finish(float (&d)[Count]) const {
-    scale(d, current);
   }
 };
 

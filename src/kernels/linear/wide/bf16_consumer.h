@@ -12,6 +12,36 @@
 
 namespace tilewright::tile {
 
+// Scales of FP8's blocks, of rows g and, with two Halves, rows g + 8. Sums are kept in units of the
+// scale of the block that is being added, so that one set of accumulators serves.
+template <int Halves>
+struct WideSumScales {
+  float current[Halves], next[Halves];
+  std::uint32_t factors[2] = {kE4m3Bias, kE4m3Bias};  // of weights, in both halves of a word
+
+  // An exact quotient would be a call, across which products are serialised.
+  __device__ void find_quotients(float (&quotients)[Halves]) const {
+#pragma unroll
+    for (int h = 0; h < Halves; ++h) quotients[h] = __fdividef(current[h], next[h]);
+  }
+  template <int Count>
+  static __device__ void scale(float (&d)[Count], const float (&factor)[Halves]) {
+#pragma unroll
+    for (int i = 0; i < Count; ++i) d[i] *= factor[arch::accumulator_row(i) % Halves];
+  }
+  template <int Count>
+  static __device__ void scale_behind_products(float (&d)[Count], const float (&factor)[Halves]) {
+    ptx::wgmma_wait_group_sync_aligned<0>();
+    ptx::wgmma_fence_operand(d);
+    scale(d, factor);
+    ptx::wgmma_fence_operand(d);
+  }
+  template <int Count>
+  __device__ void finish(float (&d)[Count]) const {
+    scale(d, current);
+  }
+};
+
 template <class C>
 struct WideBf16Consumer {
   using Words = WideWords<C::kFormat, C::kOrder>;
@@ -77,13 +107,10 @@ struct WideBf16Consumer {
     return params.block_scales + std::int64_t{tile.matrix} * blocks_k * blocks + block;
   }
 
-  // Sums are kept in units of the scale of the block that is being added, so that one set of
-  // accumulators serves; the next block's scale is loaded while this one is multiplied.
-  struct BlockScales {
+  // Of sums alone; the next block's are loaded while this one is multiplied.
+  struct BlockScales : WideSumScales<2> {
     const float* at[2];
     std::int64_t stride;
-    float current[2], next[2];
-    std::uint32_t factors[2] = {kE4m3Bias, kE4m3Bias};  // of weights
 
     __device__ BlockScales(const WideBf16Consumer& consumer, const WideTile& tile) {
       if constexpr (kHasBlockScales) {
@@ -101,29 +128,16 @@ struct WideBf16Consumer {
 #pragma unroll
       for (int h = 0; h < 2; ++h) next[h] = is_last ? 1.0f : at[h][(block + 1) * stride];
     }
-    template <int Count>
-    __device__ void scale(float (&d)[Count], const float (&factor)[2]) const {
-#pragma unroll
-      for (int i = 0; i < Count; ++i) d[i] *= factor[arch::accumulator_row(i)];
-    }
     // Before the first product of another block.
     template <int Count>
     __device__ void change(float (&d)[Count], const kernels::WideBf16Params& params,
                            std::int32_t step) {
-      // An exact quotient would be a call, across which products are serialised.
-      const float factor[2] = {__fdividef(current[0], next[0]), __fdividef(current[1], next[1])};
+      float factor[2];
+      find_quotients(factor);
       current[0] = next[0];
       current[1] = next[1];
       load_next(params, step / kWideBf16BlockSteps);
-      if (factor[0] == 1.0f && factor[1] == 1.0f) return;
-      ptx::wgmma_wait_group_sync_aligned<0>();
-      ptx::wgmma_fence_operand(d);
-      scale(d, factor);
-      ptx::wgmma_fence_operand(d);
-    }
-    template <int Count>
-    __device__ void finish(float (&d)[Count]) const {
-      scale(d, current);
+      if (factor[0] != 1.0f || factor[1] != 1.0f) scale_behind_products(d, factor);
     }
   };
 

@@ -7,6 +7,19 @@
 
 namespace tilewright::tile {
 
+/// Those that a warpgroup has brought to shared memory: scales, then row weights.
+template <int Tokens>
+struct SharedFactors {
+  static constexpr bool kHasScales = true;
+  std::uint32_t factors;  ///< shared address
+
+  __device__ float2 scales(std::int32_t token) const {
+    const uint2 pair = ptx::ld_shared_v2_u32(factors + token * 4);
+    return make_float2(__uint_as_float(pair.x), __uint_as_float(pair.y));
+  }
+  __device__ float2 row_weights(std::int32_t token) const { return scales(Tokens + token); }
+};
+
 // A operands of a step: four products of k = 32.
 using WideE4m3Fragments = std::uint32_t[4][4];
 

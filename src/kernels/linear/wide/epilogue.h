@@ -102,19 +102,6 @@ struct RowWeights {
   }
 };
 
-/// Those that a warpgroup has brought to shared memory: scales, then row weights.
-template <int Tokens>
-struct SharedFactors {
-  static constexpr bool kHasScales = true;
-  std::uint32_t factors;  ///< shared address
-
-  __device__ float2 scales(std::int32_t token) const {
-    const uint2 pair = ptx::ld_shared_v2_u32(factors + token * 4);
-    return make_float2(__uint_as_float(pair.x), __uint_as_float(pair.y));
-  }
-  __device__ float2 row_weights(std::int32_t token) const { return scales(Tokens + token); }
-};
-
 /// Writes the results of a warpgroup's 64 rows, of at most MaxTokens.
 template <int MaxTokens, class Factors>
 struct WideEpilogue {

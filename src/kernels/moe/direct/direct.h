@@ -16,6 +16,10 @@ inline constexpr int kMoeDirectMaxTokens = 8;
 inline constexpr int kMoeDirectMaxPairs = kMoeDirectMaxTokens * (kMoeMaxTopk + 1);
 
 inline constexpr int kMoeDirectWarps = 16, kMoeDirectThreads = 32 * kMoeDirectWarps;
+/// A buffer of sums has at least these, f32: of every warp two bricks of 16 rows by eight tokens.
+/// Keys by which experts are chosen stand in one before the first sums.
+inline constexpr int kMoeDirectMinSumsBytes =
+    kMoeDirectWarps * 2 * kBrickRows * kMoeDirectMaxTokens * 4;
 
 /// Bricks of rows that a warp multiplies side by side, at most: about 2 KB of a K block.
 constexpr int moe_direct_bricks(WeightFormat format) {

@@ -3,6 +3,7 @@
 
 #include "kernels/moe/direct/direct.h"
 #include "kernels/moe/direct/select.h"
+#include "kernels/moe/own_expert.h"
 #include "kernels/moe/slot_expert.h"
 
 namespace tilewright::kernels {
@@ -97,10 +98,7 @@ class MoeDirectRouter {
   // As MoeShareParams.
   __device__ std::int32_t own_id(std::int32_t id) const {
     if (r_.all == 0) return id;
-    const std::int32_t own = id - r_.first;
-    const bool is_own = own >= 0 && own < p_.experts;
-    const bool is_known = id >= -1 && id < r_.all;
-    return is_own ? own : is_known ? -1 : kMoeNoExpert;
+    return own_expert(id, r_.first, p_.experts, r_.all);
   }
 
   __device__ void find_experts(bool is_writer) const {

@@ -397,7 +397,7 @@ __device__ void run_routed(const MoeDirectParams& params, const DirectShared& sh
 
 /// Keys of a token, where the sums of the first round of the routed experts come later.
 __device__ inline std::uint32_t* route_keys(const MoeDirectParams& params, std::int32_t token) {
-  static_assert(kMoeDirectMaxTokens * kRouteKeys * 4 <= kMoeDirectWarps * 1024);
+  static_assert(kMoeDirectMaxTokens * kRouteKeys * 4 <= kMoeDirectMinSumsBytes);
   return reinterpret_cast<std::uint32_t*>(direct_memory + params.sums_at + params.sums_bytes) +
          token * kRouteKeys;
 }
