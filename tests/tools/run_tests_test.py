@@ -99,9 +99,12 @@ class Jobs(unittest.TestCase):
         self.assertEqual({run.part for run in whole}, set(range(whole[0].parts)))
         for run in whole:
             self.assertIn("/release/", run.environment["TILEWRIGHT_SIM_LIBRARY"])
+            self.assertEqual(run.environment["TILEWRIGHT_SIM_CHECK"], "mem")
         sample, = [run for run in runs if run.note == "sample"]
         self.assertEqual(sample.environment, {})
         self.assertIn("AttentionSm100Test.*", sample.filter)
+        for run in self.jobs()[("release", "ops_tests")]:
+            self.assertEqual(run.environment, {})
 
     def test_sanitized_launches_are_on_one_chip_that_the_seed_draws(self):
         names = [f"SimTest/Suite.Test{i}/{chip}" for i in range(20) for chip in ("h200", "b200")]
