@@ -3,6 +3,7 @@
 #include "base/error.h"
 
 #include <algorithm>
+#include <exception>
 #include <set>
 
 namespace tilewright::model {
@@ -11,16 +12,16 @@ namespace {
 
 constexpr std::size_t kMostCancelled = 13;
 
-// What a rank brings to a meeting.
-struct Brought {
+}  // namespace
+
+struct Agreement::Brought {
   std::int64_t requests;
   std::uint64_t told;
   std::int64_t cancels;  // in all; those that have no room come to another meeting
   std::int64_t cancelled[kMostCancelled];
 };
-static_assert(sizeof(Brought) == 128);
 
-void require_the_same(const std::vector<Brought>& ranks) {
+void Agreement::require_the_same(const std::vector<Brought>& ranks) {
   const Brought& first = ranks[0];
   for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
     const Brought& other = ranks[rank];
@@ -34,8 +35,6 @@ void require_the_same(const std::vector<Brought>& ranks) {
             rank, ranks.size(), first.requests);
   }
 }
-
-}  // namespace
 
 void Told::add_bytes(std::span<const std::byte> bytes) noexcept {
   for (const std::byte byte : bytes)
@@ -53,9 +52,22 @@ Agreement::~Agreement() {
   comm_->leave();
 }
 
+std::vector<Agreement::Brought> Agreement::exchange(const Brought& own) {
+  static_assert(sizeof(Brought) == 128);
+  const std::vector<std::int64_t> bytes(comm::rank_idx(comm_->size()), sizeof(Brought));
+  try {
+    own_.upload(std::as_bytes(std::span(&own, 1)));
+    comm_->all_gather(own_.data(), all_.data(), bytes, stream_.handle());
+    comm_->synchronize(stream_);
+    return all_.to_vector<Brought>();
+  } catch (const std::exception& error) {
+    tell_failure(error.what());
+    throw;
+  }
+}
+
 std::vector<std::int64_t> Agreement::meet(std::int64_t requests, const Told& told,
                                           std::span<const std::int64_t> own) {
-  const std::vector<std::int64_t> bytes(comm::rank_idx(comm_->size()), sizeof(Brought));
   std::set<std::int64_t> cancelled;
   std::size_t done = 0, most = 0;
   do {
@@ -63,10 +75,7 @@ std::vector<std::int64_t> Agreement::meet(std::int64_t requests, const Told& tol
         .requests = requests, .told = told.hash(), .cancels = std::ssize(own), .cancelled = {}};
     for (std::size_t i = done; i < std::min(own.size(), done + kMostCancelled); ++i)
       mine.cancelled[i - done] = own[i];
-    own_.upload(std::as_bytes(std::span(&mine, 1)));
-    comm_->all_gather(own_.data(), all_.data(), bytes, stream_.handle());
-    comm_->synchronize(stream_);
-    const std::vector<Brought> ranks = all_.to_vector<Brought>();
+    const std::vector<Brought> ranks = exchange(mine);
     require_the_same(ranks);
     for (const Brought& rank : ranks) {
       const auto count = static_cast<std::size_t>(rank.cancels);

@@ -55,14 +55,19 @@ class Agreement {
 
   /// Numbers of requests that some rank cancels, each once and in order: `own`, and those of
   /// others. `requests` and `told`: how many this rank was given so far, and what.
-  /// Errors   InvalidArgument, on all ranks, if they were given different ones; DeviceError if a
-  ///          rank has failed or does not come
+  /// Errors   InvalidArgument, on all ranks in the same words, if they were given different ones
+  ///          (so none is told: it could hear that another failed first); DeviceError if a rank has
+  ///          failed or does not come, or what fails here, of which the others are told
   std::vector<std::int64_t> meet(std::int64_t requests, const Told& told,
                                  std::span<const std::int64_t> own);
   /// Tells the other ranks that this one has failed and why.
   void tell_failure(std::string_view reason) noexcept { comm_->tell_failure(reason); }
 
  private:
+  struct Brought;  // what a rank brings to a meeting
+  static void require_the_same(const std::vector<Brought>& ranks);
+  std::vector<Brought> exchange(const Brought& own);
+
   std::shared_ptr<comm::Communicator> comm_;
   Stream stream_;
   Buffer own_, all_;

@@ -157,7 +157,7 @@ TEST(GenerateTool, TokensThatDoNotFitOnRanksAreRefused) {
                               " --max-tokens 1000000 --prompts " + (folder / "list.txt").string());
     EXPECT_EQ(run.status, 1);
     EXPECT_THAT(run.err, HasSubstr(scheme == "tensor" ? "8192 sequences of 1000001 tokens"
-                                                      : "4097 sequences of 1000001 tokens"));
+                                                      : "4096 sequences of 1000001 tokens"));
     EXPECT_THAT(run.err, HasSubstr("on each of 2 ranks; the device has 150.1 GB. What would fit"));
   }
 }

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cmath>
 #include <functional>
+#include <latch>
 #include <map>
 #include <optional>
 
@@ -283,6 +284,29 @@ TEST_P(RankedBatchTest, SaysThatRanksWereGivenOtherThings) {
       },
       3);
   EXPECT_THAT(options, other);
+}
+
+// Whoever finds out first: the second time as well, when a failure would have been told.
+TEST_P(RankedBatchTest, WhatDiffersIsTheSameErrorOnAllRanks) {
+  std::vector<std::vector<std::string>> said(2);
+  std::latch both(2);
+  const auto ends = run([&](int rank, RankedBatch& batch) {
+    batch.add({.prompt = {1, rank}});
+    for (int times = 0; times < 2; ++times) {
+      try {
+        batch.step();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::kInvalidArgument) << error.what();
+        said[comm::rank_idx(rank)].emplace_back(error.what());
+      }
+    }
+    both.arrive_and_wait();
+  });
+  EXPECT_THAT(ends, ::testing::Each(""));
+  EXPECT_THAT(said[0], ::testing::SizeIs(2));
+  EXPECT_THAT(said[0],
+              ::testing::Each(::testing::StartsWith("ranks: rank 1 of 2 was given other")));
+  EXPECT_EQ(said[0], said[1]);
 }
 
 // One that fails between its steps is not waited for.

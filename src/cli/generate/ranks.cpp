@@ -113,11 +113,11 @@ void be_silent() {
 
 // The weights of a rank, if the device has room for what it is to do.
 model::OpenShare share_opener(const ModelArgs& model, const model::RunnerOptions& options,
-                              std::int64_t sequences) {
-  return [&, sequences](const Device& device, const model::Share& share) {
-    require_room(device, model, options, sequences, share);
+                              std::int64_t sequences, bool has_runner = true) {
+  return [&, sequences, has_runner](const Device& device, const model::Share& share) {
+    require_room(device, model, options, sequences, share, has_runner);
     auto weights = open_weights(model, share, options.has_draft);
-    model::require_memory(device, *weights, options, sequences);
+    model::require_memory(device, *weights, options, sequences, has_runner);
     return weights;
   };
 }
@@ -197,8 +197,7 @@ std::unique_ptr<model::Runner> make_rank_runner(const RankArgs& args, const Mode
   if (launch.size > 1) {
     std::unique_ptr<model::Runner> runner;
     as_process_rank(args, launch, device, open_share, [&](OpenRank rank) {
-      runner =
-          make_device_runner(rank.device, std::move(rank.weights), options, sequences, rank.comm);
+      runner = make_device_runner(rank.device, std::move(rank.weights), options, rank.comm);
     });
     return runner;
   }
@@ -218,10 +217,9 @@ void run_ranks(const RankArgs& args, const ModelArgs& model, const Context& cont
   const std::string device = device_asked_for(context);
   const comm::Launch launch = launch_of(args);
   const int world = launch.size > 1 ? launch.size : std::max(1, args.gpus);
-  // Of all ranks: require_memory() divides them again, and adds the idle one of a runner.
-  if (world > 1 && scheme_of(args) == model::Scheme::kExpertParallel)
-    sequences = (sequences - (has_runner ? 0 : 1)) * world;
-  const model::OpenShare open_share = share_opener(model, options, sequences);
+  // Of all ranks: require_memory() divides them again.
+  if (world > 1 && scheme_of(args) == model::Scheme::kExpertParallel) sequences *= world;
+  const model::OpenShare open_share = share_opener(model, options, sequences, has_runner);
   if (launch.size > 1) return as_process_rank(args, launch, device, open_share, work);
   const Device opened = Device::open(device);
   if (args.gpus > 1) {

@@ -182,7 +182,7 @@ model::LoadSink load_report(std::int64_t layers) {
 }
 
 void require_room(const Device& device, const ModelArgs& args, const RunnerOptions& options,
-                  std::int64_t sequences, const model::Share& share) {
+                  std::int64_t sequences, const model::Share& share, bool has_runner) {
   const bool is_synthetic = !args.synthetic.empty();
   if (!is_synthetic && args.experts == "stored") return;
   const model::Config config = model_config(args);
@@ -193,25 +193,25 @@ void require_room(const Device& device, const ModelArgs& args, const RunnerOptio
                          .share = share,
                          .experts = experts.value_or(NumberFormat::kMxfp4),
                          .options = options,
-                         .sequences = sequences});
+                         .sequences = sequences},
+                        has_runner);
 }
 
 std::unique_ptr<model::Runner> make_runner(const std::string& spec,
                                            std::shared_ptr<const model::Weights> weights,
                                            const RunnerOptions& options, std::int64_t sequences) {
   if (is_reference(spec)) return model::make_reference_runner(std::move(weights), options);
-  return make_device_runner(Device::open(asked_device(spec)), std::move(weights), options,
-                            sequences);
+  const Device device = Device::open(asked_device(spec));
+  model::require_memory(device, *weights, options, sequences);
+  return make_device_runner(device, std::move(weights), options);
 }
 
 std::unique_ptr<model::Runner> make_device_runner(const Device& device,
                                                   std::shared_ptr<const model::Weights> weights,
                                                   const RunnerOptions& options,
-                                                  std::int64_t sequences,
                                                   std::shared_ptr<comm::Communicator> comm) {
   RunnerOptions with_report = options;
   with_report.on_load = load_report(weights->config().num_layers());
-  model::require_memory(device, *weights, options, sequences);
   return model::make_kernel_runner(device, std::move(weights), with_report, {}, std::move(comm));
 }
 

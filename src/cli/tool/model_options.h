@@ -36,7 +36,7 @@ model::Config model_config(const ModelArgs& args);
 /// `sequences`: of all ranks.
 /// Errors   as make_runner
 void require_room(const Device& device, const ModelArgs& args, const model::RunnerOptions& options,
-                  std::int64_t sequences, const model::Share& share = {});
+                  std::int64_t sequences, const model::Share& share = {}, bool has_runner = true);
 /// All weights, or those of a rank.
 std::shared_ptr<const model::Weights> open_weights(const ModelArgs& args,
                                                    const model::Share& share = {},
@@ -70,11 +70,10 @@ std::unique_ptr<model::Runner> make_runner(const std::string& spec,
                                            std::shared_ptr<const model::Weights> weights,
                                            const model::RunnerOptions& options,
                                            std::int64_t sequences = 1);
-/// The same on a device. `sequences`: of all ranks. `comm`: the other ranks, for weights of a
-/// share.
+/// The same on a device, of which the caller knows that it has room. `comm`: the other ranks, for
+/// weights of a share.
 std::unique_ptr<model::Runner> make_device_runner(
     const Device& device, std::shared_ptr<const model::Weights> weights,
-    const model::RunnerOptions& options, std::int64_t sequences,
-    std::shared_ptr<comm::Communicator> comm = nullptr);
+    const model::RunnerOptions& options, std::shared_ptr<comm::Communicator> comm = nullptr);
 
 }  // namespace tilewright::cli

@@ -179,24 +179,30 @@ std::string counted(std::int64_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-// What the caches are for.
 // Whether ranks divide the sequences; then each has one more that is idle.
 bool are_divided(const Share& share) {
   return share.world > 1 && share.scheme == Scheme::kExpertParallel;
 }
 
+// Of a rank, without the idle one.
+std::int64_t asked_sequences(const MemoryRequest& request) {
+  return request.step.sequences - (request.has_idle ? 1 : 0);
+}
+
+// What the caches are for.
 std::string caches_of(std::int64_t sequences, std::int64_t context, std::int64_t pool) {
   if (pool > 0) return fmt::format("{} tokens of {}", pool, counted(sequences, "sequence"));
   return fmt::format("{} of {} tokens", counted(sequences, "sequence"), context);
 }
 
-std::vector<std::string> remedies_of(const StepShape& step, const MemoryFit& fit) {
+std::vector<std::string> remedies_of(const MemoryRequest& request, const MemoryFit& fit) {
+  const StepShape& step = request.step;
+  const std::int64_t asked = asked_sequences(request);
   const std::int64_t context = step.options.max_tokens, pool = step.options.cache_tokens;
   std::vector<std::string> remedies;
   if (fit.sequences > 0) remedies.push_back(caches_of(fit.sequences, context, pool));
-  if (fit.cache_tokens > 0)
-    remedies.push_back(caches_of(step.sequences, context, fit.cache_tokens));
-  if (fit.context > 0 && pool == 0) remedies.push_back(caches_of(step.sequences, fit.context, 0));
+  if (fit.cache_tokens > 0) remedies.push_back(caches_of(asked, context, fit.cache_tokens));
+  if (fit.context > 0 && pool == 0) remedies.push_back(caches_of(asked, fit.context, 0));
   if (fit.ranks > 0)
     remedies.push_back(
         fmt::format("{}, {}", counted(fit.ranks, "rank"), to_string(step.share.scheme)));
@@ -277,6 +283,7 @@ MemoryFit memory_fit(const Device& device, const MemoryRequest& request,
     step.sequences = n;
     return rest_fits(step, weights);
   });
+  if (request.has_idle && fit.sequences > 0) --fit.sequences;
   fit.context =
       kContextUnit * most(request.step.config.max_positions / kContextUnit, [&](std::int64_t n) {
         StepShape step = request.step;
@@ -311,7 +318,7 @@ std::string memory_problem(const Device& device, const MemoryRequest& request,
   };
   const StepShape& step = request.step;
   const std::vector<std::string> remedies =
-      remedies_of(step, memory_fit(device, request, available_bytes));
+      remedies_of(request, memory_fit(device, request, available_bytes));
   const std::string no_remedy =
       use.weights() <= available_bytes
           ? "No one of them is it: ask for fewer sequences and for fewer tokens"
@@ -320,7 +327,8 @@ std::string memory_problem(const Device& device, const MemoryRequest& request,
       step.share.world == 1 ? "one rank" : fmt::format("each of {} ranks", step.share.world);
   return fmt::format(
       "{} of weights, {} of caches for {}{} are {} on {}; the device has {}. {}", gb(use.weights()),
-      gb(use.caches), caches_of(step.sequences, step.options.max_tokens, step.options.cache_tokens),
+      gb(use.caches),
+      caches_of(asked_sequences(request), step.options.max_tokens, step.options.cache_tokens),
       use.step > 0 ? fmt::format(" and {} for a step", gb(use.step)) : "", gb(use.total()), ranks,
       gb(available_bytes),
       remedies.empty() ? no_remedy
@@ -328,7 +336,7 @@ std::string memory_problem(const Device& device, const MemoryRequest& request,
 }
 
 void require_memory(const Device& device, const Weights& weights, const RunnerOptions& options,
-                    std::int64_t sequences) {
+                    std::int64_t sequences, bool has_runner) {
   // Of these the runner says what is wrong.
   const bool is_for_kernels = options.kv.has_value() && options.index != IndexFormat::kBf16;
   const bool lacks_draft = options.has_draft && weights.drafts.empty();
@@ -339,17 +347,21 @@ void require_memory(const Device& device, const Weights& weights, const RunnerOp
                   .share = weights.share(),
                   .experts = experts.value_or(NumberFormat::kBf16),
                   .options = options,
-                  .sequences = sequences});
+                  .sequences = sequences},
+                 has_runner);
 }
 
-void require_memory(const Device& device, const std::string& source, StepShape step) {
+void require_memory(const Device& device, const std::string& source, StepShape step,
+                    bool has_runner) {
   const Sequences checked(step.config, step.options, 1);  // numbers that make no sense
-  if (are_divided(step.share)) step.sequences = rank_range(step.share, step.sequences).count + 1;
+  const bool has_idle = are_divided(step.share) && has_runner;
+  if (are_divided(step.share)) step.sequences = rank_range(step.share, step.sequences).count;
+  if (has_idle) ++step.sequences;
   step.tokens = std::min(step.options.step_tokens, step.sequences * step.options.max_tokens);
   const bool has_draft = step.options.has_draft;
-  const std::string problem =
-      memory_problem(device, {.step = std::move(step), .has_drafts = has_draft},
-                     static_cast<std::int64_t>(device.memory_bytes()));
+  const std::string problem = memory_problem(
+      device, {.step = std::move(step), .has_drafts = has_draft, .has_idle = has_idle},
+      static_cast<std::int64_t>(device.memory_bytes()));
   require(problem.empty(), ErrorKind::kOutOfMemory, "{}: {}", source, problem);
 }
 

@@ -12,6 +12,7 @@ namespace tilewright::model {
 struct MemoryRequest {
   StepShape step;  ///< a rank's; step.tokens: the most of a step
   bool has_drafts = false;
+  bool has_idle = false;  ///< one of step.sequences is a rank's idle one, which nobody asked for
   /// Block format of the weight `name` ("" for plain numbers); absent: as released.
   std::function<std::string(const std::string& name)> format_of = {};
 };
@@ -38,7 +39,7 @@ MemoryUse memory_use(const Device& device, const MemoryRequest& request);
 
 /// What would fit if one thing were changed; 0: nothing would.
 struct MemoryFit {
-  std::int64_t sequences = 0;     ///< on a rank, at the context asked for
+  std::int64_t sequences = 0;     ///< on a rank, but an idle one, at the context asked for
   std::int64_t context = 0;       ///< of as many sequences as asked for
   std::int64_t ranks = 0;         ///< twice as many and so on, each with as many sequences
   std::int64_t cache_tokens = 0;  ///< of a pool of all sequences, where that is asked for
@@ -51,12 +52,14 @@ std::string memory_problem(const Device& device, const MemoryRequest& request,
                            std::int64_t available_bytes);
 
 /// Refuses a model for which the device has no room, before anything of it goes there. `sequences`:
-/// of all ranks. What the runner itself refuses, formats and numbers, is left to it.
+/// of all ranks; where they divide them, a runner has an idle one more. What the runner itself
+/// refuses, formats and numbers, is left to it.
 /// Errors   OutOfMemory: memory_problem()
 void require_memory(const Device& device, const Weights& weights, const RunnerOptions& options,
-                    std::int64_t sequences);
+                    std::int64_t sequences, bool has_runner = true);
 /// The same of weights that are not there yet. `source`: what the message calls them.
 /// `step.sequences`: of all ranks.
-void require_memory(const Device& device, const std::string& source, StepShape step);
+void require_memory(const Device& device, const std::string& source, StepShape step,
+                    bool has_runner = true);
 
 }  // namespace tilewright::model

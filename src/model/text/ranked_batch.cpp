@@ -56,16 +56,16 @@ bool RankedBatch::cancel(std::int64_t request) {
 
 std::vector<BatchEvent> RankedBatch::step() {
   if (!ranks_) return engine_.step();
+  const std::vector<std::int64_t> cancelled = ranks_->meet(requests_, told_, cancelled_);
   try {
-    return step_of_all();
+    return step_of_all(cancelled);
   } catch (const std::exception& error) {
     ranks_->tell_failure(error.what());
     throw;
   }
 }
 
-std::vector<BatchEvent> RankedBatch::step_of_all() {
-  const std::vector<std::int64_t> cancelled = ranks_->meet(requests_, told_, cancelled_);
+std::vector<BatchEvent> RankedBatch::step_of_all(std::span<const std::int64_t> cancelled) {
   std::vector<BatchEvent> events;
   for (const std::int64_t request : cancelled)
     if (engine_.cancel(request) && std::ranges::count(cancelled_, request) == 0)

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace tilewright::model {
@@ -35,7 +36,7 @@ class RankedBatch {
   const BatchCounts& counts() const noexcept { return engine_.counts(); }
 
  private:
-  std::vector<BatchEvent> step_of_all();
+  std::vector<BatchEvent> step_of_all(std::span<const std::int64_t> cancelled);
 
   BatchEngine engine_;
   std::unique_ptr<Agreement> ranks_;

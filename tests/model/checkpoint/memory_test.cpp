@@ -105,6 +105,23 @@ TEST(Memory, WhatDoesNotFitIsToldWithWhatWould) {
   EXPECT_NE(memory_problem(device, flash(half, fit.context + 1024, 512), available), "");
 }
 
+// A rank of those that divide the sequences has an idle one, which takes room and is not named.
+TEST(Memory, TheIdleSequenceIsNotAmongThoseAskedFor) {
+  const Device device = Device::open("plan:h200");
+  const auto available = static_cast<std::int64_t>(device.memory_bytes());
+  MemoryRequest request = flash({Scheme::kExpertParallel, 0, 2}, 131072, 513);
+  const MemoryFit all = memory_fit(device, request, available);
+  request.has_idle = true;
+  const MemoryFit fit = memory_fit(device, request, available);
+  EXPECT_EQ(fit.sequences, all.sequences - 1);
+  EXPECT_EQ(fit.context, all.context);
+  const std::string problem = memory_problem(device, request, available);
+  EXPECT_THAT(problem, HasSubstr("of caches for 512 sequences of 131072 tokens"));
+  EXPECT_THAT(problem,
+              HasSubstr(fmt::format("What would fit: {} sequences of 131072 tokens; or 512 ",
+                                    fit.sequences)));
+}
+
 // A pool of pages for all sequences is what there is less of, not context.
 TEST(Memory, APoolThatDoesNotFitIsToldWithOneThatWould) {
   const Device device = Device::open("plan:h200");
