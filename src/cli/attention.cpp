@@ -247,10 +247,7 @@ void add_attention(CLI::App& app, Context& context) {
       ->type_name("FILE");
   command->add_flag("--check", args->check, "compare every row with the float64 reference");
   add_plan_options(*command, args->plan);
-  command->add_option("--runs", args->runs, "timed runs on a GPU")
-      ->capture_default_str()
-      ->type_name("N")
-      ->check(quiet(CLI::Range(0, 10000)));
+  add_runs_option(*command, args->runs);
   command->footer(
       "Heads are grouped if q has more than k. For example:\n"
       "  tilewright attention --q q.npy --k k.npy --v v.npy --causal --check --out out.npy\n"

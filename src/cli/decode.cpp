@@ -150,10 +150,7 @@ void add_decode(CLI::App& app, Context& context) {
       ->capture_default_str()
       ->type_name("N");
   add_plan_options(*command, args->plan);
-  command->add_option("--runs", args->runs, "timed runs on a GPU, with cold caches")
-      ->check(quiet(CLI::Range(0, 10000)))
-      ->capture_default_str()
-      ->type_name("N");
+  add_runs_option(*command, args->runs, ", with cold caches");
   command->footer("For example:\n  tilewright decode --kv e4m3 --page 16 --rotary halves --check");
   command->callback([args, &context] { run_decode(*args, context); });
 }

@@ -172,18 +172,18 @@ void add_eval(CLI::App& app, Context& context) {
   add_model_options(*command, args->model);
   add_rank_options(*command, args->ranks);
   command->add_option("--chunks", args->chunks, "how many, from the first on; default: all")
-      ->check(quiet(CLI::PositiveNumber))
+      ->check(positive())
       ->type_name("N");
   command->add_option("--first-chunk", args->first_chunk, "number of the first")
-      ->check(quiet(CLI::NonNegativeNumber))
+      ->check(not_negative())
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--chunk", args->chunk_tokens, "tokens of a chunk, each a fresh context")
-      ->check(quiet(CLI::PositiveNumber))
+      ->check(positive())
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--batch", args->batch, "chunks that run together")
-      ->check(quiet(CLI::PositiveNumber))
+      ->check(positive())
       ->type_name("N")
       ->capture_default_str();
   command->add_flag("--kl", args->has_kl,

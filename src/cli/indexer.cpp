@@ -115,10 +115,7 @@ void add_indexer(CLI::App& app, Context& context) {
       ->capture_default_str()
       ->type_name("N");
   add_plan_options(*command, args->plan);
-  command->add_option("--runs", args->runs, "timed runs on a GPU")
-      ->check(quiet(CLI::Range(0, 10000)))
-      ->capture_default_str()
-      ->type_name("N");
+  add_runs_option(*command, args->runs);
   command->footer("For example:\n  tilewright indexer --heads 64 --format mxfp4 --q-len 3 --check");
   command->callback([args, &context] { run_indexer(*args, context); });
 }

@@ -358,14 +358,11 @@ void add_linear(CLI::App& app, Context& context) {
                     "on Blackwell: silu(x gate^T) * (x up^T) of a gate and up of n rows each");
   command->add_option("--swiglu-limit", args->swiglu_limit, "of gate and up; none if left out")
       ->type_name("LIMIT")
-      ->check(quiet(CLI::PositiveNumber));
+      ->check(positive());
   command->add_flag("--quantised-out", args->quantises_out,
                     "of --swiglu: NVFP4 of nvfp4 weights, MXFP8 of others, instead of bf16");
   command->add_flag("--accuracy", args->accuracy, "every format and kernel on this weight");
-  command->add_option("--runs", args->runs, "timed runs on a GPU")
-      ->capture_default_str()
-      ->type_name("N")
-      ->check(quiet(CLI::Range(0, 10000)));
+  add_runs_option(*command, args->runs);
   command->footer(
       "For example:\n"
       "  tilewright linear --m 8 --n 7168 --k 7168 --plan\n"

@@ -69,7 +69,7 @@ void run_make_checkpoint(const MakeCheckpointArgs& args, const Context& context)
 }
 
 CLI::Option* add_size(CLI::App& command, const char* name, std::int64_t& to, const char* text) {
-  return command.add_option(name, to, text)->check(quiet(CLI::PositiveNumber))->type_name("N");
+  return command.add_option(name, to, text)->check(positive())->type_name("N");
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ void add_make_checkpoint(CLI::App& app, Context& context) {
   add_size(*command, "--experts", args->num_experts, "routed ones of a layer");
   add_size(*command, "--hidden", args->hidden, "width of the model");
   command->add_option("--drafts", args->drafts, "draft layers (mtp.*); default: 1")
-      ->check(quiet(CLI::NonNegativeNumber))
+      ->check(not_negative())
       ->type_name("N");
   command->add_option("--seed", args->seed, "of the weights")
       ->type_name("N")

@@ -187,10 +187,7 @@ void add_moe(CLI::App& app, Context& context) {
       ->type_name("NAME");
   command->add_flag("--check", args->check, "compare every token with the float64 reference");
   add_plan_options(*command, args->plan);
-  command->add_option("--runs", args->runs, "timed runs on a GPU")
-      ->check(quiet(CLI::Range(0, 10000)))
-      ->capture_default_str()
-      ->type_name("N");
+  add_runs_option(*command, args->runs);
   command->footer("For example:\n  tilewright moe --shape 8/2/256/128 --tokens 40 --check");
   command->callback([args, &context] { run_moe(*args, context); });
 }

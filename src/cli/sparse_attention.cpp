@@ -169,10 +169,7 @@ void add_sparse_attention(CLI::App& app, Context& context) {
       ->capture_default_str()
       ->type_name("N");
   add_plan_options(*command, args->plan);
-  command->add_option("--runs", args->runs, "timed runs on a GPU")
-      ->check(quiet(CLI::Range(0, 10000)))
-      ->capture_default_str()
-      ->type_name("N");
+  add_runs_option(*command, args->runs);
   command->footer("For example:\n  tilewright sparse-attention --heads 64 --format nvfp4 --check");
   command->callback([args, &context] { run_sparse(*args, context); });
 }

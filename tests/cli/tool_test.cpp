@@ -192,6 +192,12 @@ TEST(Tool, WrongUsageIsNamedWithTheCommandThatHelps) {
     EXPECT_EQ(with_json.parsed()["error"]["kind"], "Usage");
   }
   EXPECT_THAT(run_tool("attention").err, HasSubstr("there are no operands; give --q, --k and --v"));
+  EXPECT_THAT(run_tool("attention --q q.npy --k k.npy").err,
+              HasSubstr("attention: --v is missing; expected the .npy file of each"));
+  EXPECT_THAT(run_tool("generate -p a --max-tokens -3").err,
+              HasSubstr("--max-tokens: -3 is no number from 0 on"));
+  EXPECT_THAT(run_tool("generate -p a --sequences 0").err,
+              HasSubstr("--sequences: 0 is no number above 0"));
 }
 
 TEST(Tool, FormerWordsAreRefusedWithTheRightOnes) {

@@ -78,7 +78,7 @@ void add_bench_timing(CLI::App& bench, Context& context) {
       ->check(quiet(CLI::IsMember({"full", "causal", "both"})));
   command->add_option("--most-us", choice.most_us, "leaves out what took longer")
       ->option_text("T=3000")
-      ->check(quiet(CLI::PositiveNumber));
+      ->check(positive());
   command->add_option("--sample", choice.sample, "clusters of CTAs of a launch that are run")
       ->option_text("N=12")
       ->check(quiet(CLI::Range(1, 1024)));

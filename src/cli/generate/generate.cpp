@@ -281,7 +281,7 @@ void add_batch_options(CLI::App& command, GenerateArgs& args) {
       .add_option(
           "--sequences", args.options.sequences,
           "the most that run at the same time; the others wait for their turn. Default: all")
-      ->check(quiet(CLI::PositiveNumber))
+      ->check(positive())
       ->type_name("N");
   command
       .add_option(
@@ -289,7 +289,7 @@ void add_batch_options(CLI::App& command, GenerateArgs& args) {
           "tokens that the caches hold, of all sequences that run (--parallel expert: on each "
           "GPU); a prompt waits until its own and its new ones have room. Default: the longest "
           "for every sequence")
-      ->check(quiet(CLI::PositiveNumber))
+      ->check(positive())
       ->type_name("N");
   command
       .add_option(
@@ -312,14 +312,14 @@ void add_sampling_options(CLI::App& command, GenerateArgs& args) {
       .add_option("--max-tokens", args.options.max_tokens,
                   "the most new tokens of each prompt; its text ends earlier with the model's "
                   "context")
-      ->check(quiet(CLI::NonNegativeNumber))
+      ->check(not_negative())
       ->type_name("N")
       ->capture_default_str();
   command.add_flag("--ignore-eos", args.ignores_end,
                    "go on behind the token that ends a text, up to --max-tokens");
   command
       .add_option("--max-seconds", args.options.max_seconds, "stop after so long; for a simulator")
-      ->check(quiet(CLI::NonNegativeNumber))
+      ->check(not_negative())
       ->type_name("S");
   command
       .add_option("--temperature", args.options.sampler.temperature,
@@ -329,7 +329,7 @@ void add_sampling_options(CLI::App& command, GenerateArgs& args) {
   command
       .add_option("--top-k", args.options.sampler.top_k,
                   "draws among so many of the likeliest tokens; 0: all")
-      ->check(quiet(CLI::NonNegativeNumber))
+      ->check(not_negative())
       ->type_name("N")
       ->capture_default_str();
   command

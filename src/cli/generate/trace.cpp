@@ -315,7 +315,7 @@ void add_trace_options(CLI::App& command, TraceArgs& args) {
   command
       .add_option("--trace-tokens", args.tokens,
                   "--trace: the first tokens of each prompt alone; for a simulator")
-      ->check(quiet(CLI::NonNegativeNumber))
+      ->check(not_negative())
       ->type_name("N");
   command.add_flag("--all-stages", args.shows_all, "--trace: show stages that agree, too");
 }

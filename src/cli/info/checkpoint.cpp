@@ -143,14 +143,14 @@ void add_checkpoint_info_options(CLI::App& command, CheckpointInfoArgs& args) {
       ->type_name("DIR|flash|pro");
   const auto add_size = [&](const char* name, std::int64_t& to, const char* text) {
     command.add_option(name, to, text)
-        ->check(quiet(CLI::PositiveNumber))
+        ->check(positive())
         ->needs("--checkpoint")
         ->type_name("N")
         ->capture_default_str();
   };
   command.add_option("--ranks", args.ranks, "numbers of devices, with commas; default: 1,2,4,8")
       ->delimiter(',')
-      ->check(quiet(CLI::PositiveNumber))
+      ->check(positive())
       ->needs("--checkpoint")
       ->type_name("N,N,...");
   add_size("--context", args.context, "tokens of a sequence");
@@ -167,7 +167,7 @@ void add_checkpoint_info_options(CLI::App& command, CheckpointInfoArgs& args) {
       ->type_name("fp8|mxfp4")
       ->capture_default_str();
   command.add_option("--memory", args.memory_gb, "GB of a device; default: an H200's")
-      ->check(quiet(CLI::PositiveNumber))
+      ->check(positive())
       ->needs("--checkpoint")
       ->type_name("GB");
 }

@@ -25,6 +25,24 @@ inline CLI::Validator quiet(CLI::Validator check) {
   return check;
 }
 
+/// Numbers above 0, and from 0 on.
+inline CLI::Validator positive() {
+  return {[](const std::string& text) {
+            double number = 0;
+            const bool is_good = CLI::detail::lexical_cast(text, number) && number > 0;
+            return is_good ? "" : text + " is no number above 0";
+          },
+          ""};
+}
+inline CLI::Validator not_negative() {
+  return {[](const std::string& text) {
+            double number = 0;
+            const bool is_good = CLI::detail::lexical_cast(text, number) && number >= 0;
+            return is_good ? "" : text + " is no number from 0 on";
+          },
+          ""};
+}
+
 // One function per subcommand; commands.cpp lists them.
 void add_info(CLI::App& app, Context& context);
 void add_layout(CLI::App& app, Context& context);

@@ -47,7 +47,7 @@ void add_model_options(CLI::App& command, ModelArgs& args) {
       ->excludes("--model")
       ->type_name("flash|pro");
   command.add_option("--layers", args.layers, "--synthetic-weights: the first ones; default: all")
-      ->check(quiet(CLI::PositiveNumber))
+      ->check(positive())
       ->needs("--synthetic-weights")
       ->type_name("N");
   command
@@ -68,7 +68,7 @@ void add_model_options(CLI::App& command, ModelArgs& args) {
       ->type_name("stored|bf16|fp8|mxfp4|nvfp4")
       ->capture_default_str();
   command.add_option("--prefill-chunk", args.prefill_chunk, "prompt tokens in one forward pass")
-      ->check(quiet(CLI::PositiveNumber))
+      ->check(positive())
       ->type_name("N")
       ->capture_default_str();
 }

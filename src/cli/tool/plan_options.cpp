@@ -14,6 +14,13 @@ void add_plan_options(CLI::App& command, PlanArgs& args) {
                    "list every other kernel with its reason, not only the best three");
 }
 
+void add_runs_option(CLI::App& command, int& runs, const std::string& how) {
+  command.add_option("--runs", runs, "timed runs on a GPU" + how)
+      ->check(quiet(CLI::Range(0, 10000)))
+      ->capture_default_str()
+      ->type_name("N");
+}
+
 json plan_json(const Plan& plan, const PlanArgs& args, const Context& context) {
   json candidates = json::array(), launches = json::array();
   for (const Candidate& c : plan.candidates)

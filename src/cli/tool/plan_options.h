@@ -16,6 +16,8 @@ struct PlanArgs {
 
 /// Options --plan and --all.
 void add_plan_options(CLI::App& command, PlanArgs& args);
+/// --runs; `how`: further words of its help.
+void add_runs_option(CLI::App& command, int& runs, const std::string& how = "");
 
 /// The whole plan, and its text: for a terminal the short one, unless all is wanted.
 nlohmann::json plan_json(const Plan& plan, const PlanArgs& args, const Context& context);

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
+#include <utility>
 
 namespace tilewright::cli {
 
@@ -155,7 +157,20 @@ AttentionData describe_drawn(const AttentionInput& input) {
   return data;
 }
 
+// The names that stand where none is given are of tensors in a file.
+void require_operands(const AttentionInput& input) {
+  const std::pair<std::string, const char*> operands[] = {
+      {input.q, "q"}, {input.k, "k"}, {input.v, "v"}};
+  for (const auto& [given, name] : operands)
+    require(!input.file.empty() || given != name || std::filesystem::exists(given),
+            ErrorKind::kInvalidArgument,
+            "attention: --{} is missing; expected the .npy file of each of --q, --k and --v, or a "
+            "safetensors file with all three by --input FILE",
+            name);
+}
+
 AttentionData read_attention(const AttentionInput& input) {
+  require_operands(input);
   const HostTensor q = load_tensor(input, input.q), k = load_tensor(input, input.k);
   const HostTensor v = load_tensor(input, input.v);
   AttentionData data;
