@@ -12,6 +12,7 @@ import torch_reference as reference  # noqa: E402
 from torch_reference import close  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+import append_peers  # noqa: E402
 import attention_peers  # noqa: E402
 import decode_peers  # noqa: E402
 import linear_peers  # noqa: E402
@@ -139,3 +140,20 @@ def test_values_that_make_scores(monkeypatch, torch_device):
     assert flops == 2 * 3 * 2 * (127 + 128) * (64 + 2 * 512)
     assert num_bytes == 2 * (2 * 128 * 576 + 12 * (64 + 2 * 512))
     assert qv_peers.Problem(torch, 3, 2, 2, 128).error(out, 4) > 0.5
+
+
+@pytest.mark.parametrize("kind", append_peers.KINDS)
+@pytest.mark.parametrize(
+    "shape", (("", 2, 70, 9, False, False), ("", 5, 64, 20, True, False), ("", 3, 300, 8, False, True))
+)
+def test_new_keys_in_caches(monkeypatch, shape, kind):
+    monkeypatch.setattr(append_peers, "DEVICE", "cpu")
+    is_turned = kind[2]
+    batch = append_peers.Batch(torch, shape, kind)
+    batch.ours(tilewright)()
+    assert batch.error() <= (append_peers.LIMIT if is_turned else 0)
+    if not is_turned:
+        batch.torch_call()()
+        assert batch.error() == 0
+    batch.new_k = batch.new_k.flip(0)
+    assert batch.error() > append_peers.LIMIT
