@@ -64,6 +64,18 @@ def warn_of_gathering(head_size: int, kv_dtype: str) -> None:
         )
 
 
+@lru_cache(maxsize=None)
+def warn_of_prompts(head_size: int, kv_dtype: str) -> None:
+    """Once for each head size whose pages no kernel of the device reads for prompts."""
+    warnings.warn(
+        f"Tilewright has no attention over pages for prompts with a head size of {head_size} over "
+        f"caches of {kv_dtype} on this device: parts of prompts with keys before them copy all keys of "
+        "their sequences from their pages in each layer, which is slow; caches of 16 bits are read in "
+        "place",
+        stacklevel=3,
+    )
+
+
 @dataclass(frozen=True)
 class Mask:
     """What the layers of a model may differ in. window: visible keys before and behind; -1: all."""
@@ -317,6 +329,7 @@ class _Call:
         if scales is not None and rows > MAX_WIDENED_ROWS * (part.cu_q.shape[0] - 1):
             return False
         if reasons_against(q.device, q.dtype, *sizes, None if scales is None else k.dtype):
+            warn_of_prompts(q.shape[2], cache_kind(k.dtype))
             return False
         done = ops.attention_paged(
             q,

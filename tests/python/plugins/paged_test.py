@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import pytest
@@ -226,9 +227,15 @@ def test_keys_are_gathered_where_no_kernel_reads_pages(
         tilewright.torch.set_device(spec)
         gathered.clear()
         lse = torch.full((case.rows, case.heads), math.nan)
-        found = run(case, Mask(0.125), lse=lse)
+        _paged.warn_of_prompts.cache_clear()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            found = run(case, Mask(0.125), lse=lse)
         close(found, case.expected(scale=0.125, causal=True), limit_of(case))
         assert bool(gathered) == (spec == "sim:b200" and d == 256)
+        texts = [str(one.message) for one in said if "Tilewright" in str(one.message)]
+        assert len(texts) == bool(gathered)
+        assert all(f"head size of {d} over caches of e4m3 on this device" in text for text in texts)
         assert lse.isfinite().all()
 
 
