@@ -198,6 +198,20 @@ def test_decode_over_rows_of_576(heads):
         close(found[1], lse.transpose(1, 2), 1e-5)
 
 
+@pytest.mark.parametrize("slots", [1, 7])
+def test_caches_of_one_page(slots):
+    """Records of 656 bytes, and one row of bf16: there is no stride from page to page."""
+    cache, rows = records(1, slots, 5)
+    q, indices = bf16(1, 2, 8, 576) / 4, lists(1, 2, 6, rows=slots)
+    found = flash_mla.flash_mla_with_kvcache(q, cache, None, None, 512, flash_mla.get_mla_metadata()[0],
+                                             is_fp8_kvcache=True, indices=indices)
+    # as above
+    close(found[0], reference.sparse(q, rows, indices, None, 576**-0.5)[0], 8e-3)
+    kv, first = bf16(1, 1, 576, seed=3), torch.zeros(2, 1, 4, dtype=torch.int32, device=place())
+    found = flash_mla.flash_mla_sparse_fwd(q[0], kv, first, 0.05)[0]
+    close(found, kv[0, :, :512].double().expand(2, 8, 512), 2**-8 * float(kv.abs().max()))
+
+
 def test_prefill_over_rows_of_576():
     q, kv, indices = bf16(5, 64, 576) / 4, bf16(33, 1, 576, seed=1) / 4, lists(5, 1, 24, rows=33)
     lengths = i32([0, 24, 7, 12, 3])

@@ -324,12 +324,10 @@ def _layout(name: str, q: Tensor, cache: Tensor) -> dict[str, Any]:
         cache.dim() == 3 and cache.stride(2) == 1 and (page_size == 1 or cache.stride(1) == row),
         f"{text}: expected rows of a page one behind the other; .contiguous() makes it so",
     )
-    return {
-        "format": kind,
-        "page_size": page_size,
-        "num_pages": pages,
-        "page_stride_bytes": cache.stride(0) * cache.element_size() if pages > 1 else None,
-    }
+    layout = {"format": kind, "page_size": page_size, "num_pages": pages}
+    if pages > 1:  # from one to the next
+        layout["page_stride_bytes"] = cache.stride(0) * cache.element_size()
+    return layout
 
 
 def _check(
