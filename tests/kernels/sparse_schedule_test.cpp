@@ -131,6 +131,22 @@ TEST_P(SparseScheduleTest, TakesAsManyQueriesAsItSays) {
   const std::vector<std::int32_t> lengths(kSparseScheduleMaxQueries, 640);
   check(1, 132, lengths, lengths);
 }
+// 4 queries of 32 blocks over 66 groups: no group has more than 3 blocks, and none less than 2.
+TEST_P(SparseScheduleTest, CutsFewQueriesEvenly) {
+  check(2, 66, {1024, 1024}, std::vector<std::int32_t>(4, 1024));
+  const Schedule s = make(2, 66, {1024, 1024}, std::vector<std::int32_t>(4, 1024));
+  for (std::int32_t i = 0; i < s.begin[66]; ++i) {
+    const std::int32_t blocks = s.work[i].end_block - s.work[i].begin_block;
+    EXPECT_GE(blocks, 2) << i;
+    EXPECT_LE(blocks, 3) << i;
+  }
+  EXPECT_EQ(s.begin[66], 4 * 11);
+}
+// One of four has fewer blocks than others have parts: as many parts as blocks.
+TEST_P(SparseScheduleTest, CutsShortQueriesIntoTheirBlocks) {
+  check(1, 132, {2000, 128, 0, 2000}, {2000, 0, 0, 2000});
+  check(1, 264, {2000, 1984, 2000, 64}, {2000, 2000, 1920, 64});
+}
 // 256 queries of 10 blocks over 132 groups: two whole ones for each of 128.
 TEST_P(SparseScheduleTest, PrefersWholeQueries) {
   const std::vector<std::int32_t> lengths(256, 320);

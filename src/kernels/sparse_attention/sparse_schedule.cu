@@ -5,9 +5,11 @@
 // All queries form a line on which each takes piece_cost + its blocks. The line is cut every
 // `width`; a cut falls on the nearest block of a query, or before its first. Eight widths are tried
 // at once, a thread for each (width, group), and the one whose slowest group is fastest is taken:
-// some from the line's length over the number of groups upwards, and one that is a multiple of the
-// mean query. With equal lists the least wide cut would often leave a splinter of a query to every
-// group, where a slightly wider one gives each of them whole queries.
+// some from the line's length over the number of groups upwards, one that is a multiple of the
+// mean query, and, with two groups or more for each query, equal parts of each query in place of a
+// width. With equal lists the least wide cut would often leave a splinter of a query to every
+// group, where a slightly wider one gives each of them whole queries, and equal parts give each as
+// many blocks.
 //
 //   threads     a few queries each      (width, group)         group        piece
 //   time ->   | lengths, sums, scan | cost of each width | cuts, scan | merges, pieces |
@@ -26,6 +28,8 @@ namespace {
 
 constexpr int kThreads = kSparseScheduleThreads;
 constexpr int kWidths = 8;
+// Of an equal part: what it costs to merge one more takes longer than a block less saves.
+constexpr int kFewestBlocks = 3;
 constexpr int kLaneGroups = 31;  // of a warp; the last lane has the end of the last one
 constexpr unsigned kAllLanes = 0xffffffffu;
 
@@ -117,7 +121,18 @@ struct Scheduler {
     return low;
   }
 
+  // A group's of `parts` equal parts of each query. Queries of fewer blocks have fewer parts, and
+  // groups without one begin where the next query does.
+  __device__ Cut find_even_cut(std::int32_t group, std::int32_t parts) const {
+    const std::int32_t query = group / parts, part = group - query * parts;
+    if (query >= queries) return {queries, 0};
+    const std::int32_t blocks = num_blocks(query), cuts = min(parts, max(blocks, 1));
+    if (part >= cuts) return {query + 1, 0};
+    return {query, part * blocks / cuts};
+  }
+
   __device__ Cut find_cut(std::int32_t group, std::int32_t width) const {
+    if (width < 0) return find_even_cut(group, -width);
     const std::int64_t wanted = std::int64_t{group} * width;
     if (wanted >= shared.starts[queries]) return {queries, 0};
     const auto at = static_cast<std::int32_t>(wanted);
@@ -141,9 +156,14 @@ struct Scheduler {
            (to.block > 0 && (to.query != from.query || from.block == 0) ? params.partial_cost : 0);
   }
 
+  // Below 0: into how many equal parts each query is cut.
   __device__ std::int32_t width_of(int number) const {
     const std::int32_t all = shared.starts[queries];
     const std::int32_t least = max((all + params.groups - 1) / params.groups, kSparseBlockCost);
+    if (number == kWidths - 2 && 2 * queries <= params.groups) {
+      const std::int32_t blocks = (all / queries - params.piece_cost) / kSparseBlockCost;
+      return -min(params.groups / queries, max((blocks + kFewestBlocks - 1) / kFewestBlocks, 1));
+    }
     if (number < kWidths - 1) return least + max(number, least / 32 * number);
     const std::int32_t query = (all + queries - 1) / queries;
     return (least + query - 1) / query * query;
@@ -212,6 +232,8 @@ struct Scheduler {
     if (pieces == 0) return {-1, 0, 0};
     const SparseWork last = piece(group, pieces - 1);
     if (last.partial < 0 || last.begin_block > 0) return {-1, 0, 0};
+    if (shared.width < 0)
+      return {last.query, last.partial, min(-shared.width, num_blocks(last.query))};
     const std::int32_t behind = shared.starts[last.query + 1] - kSparseBlockCost / 2;
     const std::int32_t last_cut = (behind + shared.width - 1) / shared.width - 1;
     return {last.query, last.partial, last_cut - group + 1};

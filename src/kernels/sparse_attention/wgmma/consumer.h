@@ -184,38 +184,28 @@ class SparseScoreConsumer : SparseConsumer<Rows, 0, Ctas> {
     Results o = {};
     OnlineSoftmax softmax;
     float top[2] = {-INFINITY, -INFINITY}, factors[2];
-    if (!piece.is_empty()) {
-      Scores s;
-      Weights p;
-      float correction[2];
-      issue_scores(s, k_at_);
-      await_scores();
-      weigh(s, softmax, top, correction, k_at_);
-      hand_on(s, correction);
-      pack_operand<Bf16, 64>(p, s);
-      for (std::int32_t n = piece.begin + 1; n < piece.end; ++n) step(s, o, p, softmax, top);
-      issue_values(o, p);
-      finish(factors, piece, softmax, top);
-      await_values(o);
-    } else {
-      finish(factors, piece, softmax, top);
-    }
+    for (std::int32_t n = piece.begin; n < piece.end; ++n) step(o, softmax, top);
+    finish(factors, piece, softmax, top);
     store(o, piece, factors);
   }
 
-  /// The last block's values, then the next one's scores. Not the other way round, which would keep
-  /// the tensor cores busy under the softmax: the values of a block would then wait for the keys of
-  /// the next, and its stage, the only other one, could not be filled meanwhile (twice the time).
-  __device__ void step(Scores& s, Results& o, Weights& p, OnlineSoftmax& softmax, float (&top)[2]) {
+  /// A block's scores, then its values. Not the next block's scores before the values, which would
+  /// keep the tensor cores busy under the softmax: the values of a block would then wait for the
+  /// keys of the next, and its stage, the only other one, could not be filled meanwhile (twice the
+  /// time). The code is there once: a group of few blocks waits for instructions that come from
+  /// memory, and a first block apart would be as many again.
+  __device__ void step(Results& o, OnlineSoftmax& softmax, float (&top)[2]) {
+    Scores s;
+    Weights p;
     float correction[2];
-    issue_values(o, p);
-    await_values(o);
     issue_scores(s, k_at_);
     await_scores();
     const bool has_moved = weigh(s, softmax, top, correction, k_at_);
     hand_on(s, correction);
     pack_operand<Bf16, 64>(p, s);
     if (has_moved) scale(o, correction);
+    issue_values(o, p);
+    await_values(o);
   }
 
   __device__ void issue_scores(Scores& s, const SparseAt& at) const {

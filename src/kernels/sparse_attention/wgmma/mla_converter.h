@@ -20,13 +20,14 @@ class SparseTailConverter : public SparseConverterBase<SparseRows576, Format, Ha
 
  protected:
   /// Bytes from `first` on of the rows that were found, into the second cache: the stage that they
-  /// go to is not free yet, and copies from there are short enough to be hidden.
+  /// go to is not free yet, and copies from there are short enough to be hidden. An instruction for
+  /// every 64 bytes: no more come.
   __device__ void prefetch(int first, int bytes) const {
     const auto part = static_cast<int>(threadIdx.x % 8);
 #pragma unroll
     for (int i = 0; i < Base::Entries::kShares; ++i)
-      if (part * 128 < bytes)
-        ptx::prefetch_global_L2(this->entries_.sources[i].data + first + part * 128);
+      for (int at = part * 64; at < bytes; at += 512)
+        ptx::prefetch_global_L2(this->entries_.sources[i].data + first + at);
   }
 
   /// Starts to copy columns from 512 on of the rows that were found, when there is room: eight
@@ -101,7 +102,8 @@ class SparseConverter<KvFormat::kBf16Mla, Half, Ctas>
 
 /// Records of 656 bytes, 4 of them (a share of the warp's) at a time, eight lanes each: as
 /// SparseConverter of 8-bit rows, but with half of its room. What is on its way is therefore less,
-/// and comes from the second cache, where a block's rows are asked for a block ahead.
+/// and comes from the second cache: a block's rows are asked for a block ahead, or, in a pair,
+/// which has half of them, by copies that bring the 256 bytes around them.
 template <int Half, int Ctas>
 class SparseConverter<KvFormat::kFp8Mla, Half, Ctas>
     : SparseTailConverter<KvFormat::kFp8Mla, Half, Ctas> {
@@ -129,14 +131,21 @@ class SparseConverter<KvFormat::kFp8Mla, Half, Ctas>
   __device__ void copy(int number) {
     if (number % kShares == 0) {
       has_block_ = this->entries_.find();
-      this->prefetch(kPart, Half == 0 ? 256 : kv_row_bytes(KvFormat::kFp8Mla) - kPart);
+      if constexpr (Ctas == 1)
+        this->prefetch(kPart, Half == 0 ? 256 : kv_row_bytes(KvFormat::kFp8Mla) - kPart);
       this->entries_.read();
     }
     const std::uint8_t* const row = this->entries_.sources[number % kShares].data;
     const std::uint32_t to = ptx::shared_address(raw().rows[row_]) + lane_ * 16;
     const std::uint8_t* const from = row + kPart + lane_ * 16;
 #pragma unroll
-    for (int i = 0; i < 256; i += 128) ptx::cp_async_cg_shared_global_16(to + i, from + i, 16);
+    for (int i = 0; i < 256; i += 128) {
+      if constexpr (Ctas == 1) {
+        ptx::cp_async_cg_shared_global_16(to + i, from + i, 16);
+      } else {
+        ptx::cp_async_cg_l2_256_shared_global_16(to + i, from + i);
+      }
+    }
     if (lane_ < 2)
       ptx::cp_async_ca_shared_global_4(ptx::shared_address(raw().scales[row_]) + lane_ * 4,
                                        row + kScales + lane_ * 4, 4);
