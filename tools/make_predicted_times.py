@@ -38,24 +38,20 @@ MODEL = ("src/sim/time", "src/sim/model", "src/sim/report/access_cost.cpp", "src
          "src/bench/timing/operators.cpp", "src/bench/timing/experts.cpp", "src/bench/timing/model_parts.cpp")
 POINTS_OF_B200 = ("src/bench/timing/blackwell_points.cpp",)
 
-# Log of an H200, options of `bench timing`, folders of its kernels.
+# Logs of an H200, options of `bench timing`, folders of its kernels.
 H200 = {
-    "attention": ("2026-11-23-attention-ladder-all-lengths.json",
-                  ["--kernels", "k4_2,k5,k6_1,k6_2,k6_3,k6", "--lengths", "512", "--head-dims", "128"],
-                  ("attention",)),
-    "decode": ("2026-11-23-decode.json", ["--most-us", "100"], ("attention/decode",)),
-    "sparse": ("2026-11-22-sparse-attention.json", ["--rows", "2,64,128", "--most-us", "115"],
-               ("sparse_attention",)),
-    "indexer": ("2026-11-22-indexer.json", ["--most-us", "50"], ("sparse_attention",)),
-    "moe": ("2026-11-27-braided-codes-few-tokens-h200.json", [], ("moe", "linear")),
-    "linear": ("2026-11-22-linear-rates.json", ["--rows", "64", "--features", "4096"], ("linear", "quantize")),
+    "attention": (["2026-11-28-attention-timed-h200.json"], ["--lengths", "512"], ("attention",)),
+    "decode": (["2026-11-28-decode-timed-h200.json", "2026-11-28-decode-timed-r16-tma-h200.json",
+                "2026-11-28-decode-timed-r64-h200.json"], ["--most-us", "100"], ("attention/decode",)),
+    "sparse": (["2026-11-28-sparse-timed-h200.json", "2026-11-28-sparse-timed-kernels-h200.json"],
+               ["--most-us", "115"], ("sparse_attention",)),
+    "indexer": (["2026-11-28-indexer-timed-h200.json"], ["--most-us", "50"], ("sparse_attention",)),
+    "moe": (["2026-11-28-moe-timed-h200.json"], ["--rows", "1,8", "--kernels", "direct,band", "--sample", "4"],
+            ("moe", "linear")),
+    "linear": (["2026-11-28-linear-timed-h200.json"], ["--rows", "64"], ("linear", "quantize")),
     # More shapes at which several kernels were measured: what the choice of one costs.
-    "choices-attention": ("2026-11-27-ladder-clocks-h200.json", ["--lengths", "512", "--sample", "4"],
-                          ("attention",)),
-    # Of kernels before their codes became cheaper: their order is compared, not their time.
-    "choices-moe": ("2026-11-27-moe-few-tokens-h200.json", ["--rows", "1"], ("moe", "linear")),
-    "choices-linear": ("2026-11-22-linear-rates.json",
-                       ["--rows", "16", "--features", "4096", "--sample", "4"], ("linear", "quantize")),
+    "choices-linear": (["2026-11-28-linear-timed-h200.json"], ["--rows", "16", "--sample", "4"],
+                       ("linear", "quantize")),
 }
 # Parts of `bench timing --b200`, and folders of their kernels.
 B200 = {
@@ -141,8 +137,8 @@ def predict(name, build, limit):
     if name.startswith("b200:"):
         command += ["--b200", "--sample", str(B200_SAMPLE), "--parts", name.removeprefix("b200:")]
     else:
-        log, options, _ = H200[name]
-        command += [str(LOGS / log), *options]
+        logs, options, _ = H200[name]
+        command += [*(str(LOGS / log) for log in logs), *options]
     began = time.monotonic()
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit)

@@ -19,6 +19,7 @@
 #include "sim/report/usage_observer.h"
 #include "sim/state/byte_shadow.h"
 #include "sim/state/occupancy.h"
+#include "sim/time/l2_contents.h"
 #include "sim/time/launch_time.h"
 #include "sim/time/time_observer.h"
 
@@ -163,7 +164,7 @@ struct Machine::State {
   /// Lets only a sample of its clusters run, if that is wanted and they do not need each other.
   void sample(Grid& grid) const;
   /// From what the observer saw. Errors   ParseError, InvalidArgument of the options
-  Prediction predict(const Grid& grid, TimeObserver& seen) const;
+  Prediction predict(const Grid& grid, TimeObserver& seen);
   /// Runs it and reports new findings, which are a fault unless they are only to be reported.
   std::optional<Fault> run(Grid& grid);
 
@@ -184,6 +185,7 @@ struct Machine::State {
   std::unique_ptr<ReportWriter> usage;  ///< only if there is to be a report
   std::optional<LaunchTimes> times;     ///< only if they are wanted
   std::optional<LaunchProgress> progress;
+  L2Contents l2_contents;      ///< of predictions
   PredictionList predictions;  ///< only if there is no report to be in
   std::function<void(std::string_view)> print = [](std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
@@ -250,11 +252,13 @@ void Machine::State::sample(Grid& grid) const {
   grid.stands_for = all / grid.sample.size();
 }
 
-Prediction Machine::State::predict(const Grid& grid, TimeObserver& seen) const {
+Prediction Machine::State::predict(const Grid& grid, TimeObserver& seen) {
   LaunchTrace trace = seen.take();
   trace.num_clusters = grid.num_clusters;
   const TimeParameters parameters = with_ideal_units(time_parameters(model), options.ideal_units);
+  l2_contents.mark(trace, parameters.l2_bytes);
   Prediction prediction = predict_launch(*grid.code, *grid.launch, model, parameters, trace);
+  l2_contents.add(trace);
   if (!grid.sample.empty()) {
     prediction.num_left_out =
         prediction.num_ctas - grid.sample.size() * grid.launch->cluster.count();

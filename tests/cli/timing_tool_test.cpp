@@ -363,6 +363,35 @@ TEST(TimingToolTest, SaysWhichLogAndWhichRows) {
   const Outcome none = run_tool(std::string("bench timing ") + kLadderLog + " --kernels k99");
   EXPECT_EQ(none.status, 1);
   EXPECT_THAT(none.err, HasSubstr("no measured row"));
+  const std::string other = TILEWRIGHT_SOURCE_DIR "/bench/results/2026-11-23-decode.json";
+  const Outcome two =
+      run_tool(std::string("bench timing ") + kLadderLog + " " + other + " --kernels k99");
+  EXPECT_THAT(two.err, HasSubstr(std::string(kLadderLog) + ", " + other + " has no measured row"));
+}
+
+// Kernels of one shape may be in logs of their own.
+TEST(TimingToolTest, RowsOfSeveralLogsAreOneTable) {
+  json row = json::parse(
+      std::ifstream(TILEWRIGHT_SOURCE_DIR "/bench/results/2026-11-23-decode.json"))["samples"][0];
+  row["samples_us"] = {5.0};
+  std::string files;
+  for (const char* const kernel : {"r16", "r64"}) {
+    row["kernel"] = kernel;
+    const json log = {{"kind", "decode"},
+                      {"tool", "tilewright bench decode 0.1.0"},
+                      {"clocks_after", {{"sm_mhz", 1980}}},
+                      {"samples", {row}}};
+    const std::string file = testing::TempDir() + "rows_of_" + kernel + ".json";
+    std::ofstream(file) << log;
+    files += " " + file;
+  }
+  // The first ones once more: they count once.
+  const Outcome outcome = run_tool("bench timing" + files + files + " --json");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json summary = json::parse(outcome.out)["summary"];
+  EXPECT_EQ(summary["points"], 2);
+  ASSERT_EQ(summary["choices"].size(), 1U);
+  EXPECT_EQ(summary["choices"][0]["kernels"], 2);
 }
 
 TEST(TimingToolTest, TakesALogOrBlackwell) {

@@ -7,6 +7,7 @@
 #include "bench/timing/blackwell_points.h"
 #include "cli/tool/command.h"
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -17,23 +18,40 @@ namespace tilewright::cli {
 namespace {
 
 struct BenchTimingArgs {
-  std::string log;
+  std::vector<std::string> logs;
   bool is_b200 = false;
   std::vector<std::string> parts;
   TimingChoice choice;
 };
 
+/// Of several logs with the same kernel at the same problem the first one counts.
+std::vector<TimingPoint> points_of(const std::vector<std::string>& logs,
+                                   const TimingChoice& choice) {
+  std::vector<TimingPoint> points;
+  for (const std::string& log : logs) {
+    for (TimingPoint& point : timing_points(read_json(log), choice)) {
+      const bool is_known = std::ranges::any_of(points, [&](const TimingPoint& known) {
+        return known.shape == point.shape && known.kernel == point.kernel &&
+               known.problem == point.problem && known.is_for_fp8 == point.is_for_fp8;
+      });
+      if (!is_known) points.push_back(std::move(point));
+    }
+  }
+  return points;
+}
+
 void run_bench_timing(const BenchTimingArgs& args, const Context& context) {
-  require(args.is_b200 != !args.log.empty(), ErrorKind::kInvalidArgument,
+  require(args.is_b200 == args.logs.empty(), ErrorKind::kInvalidArgument,
           "bench timing: a log of an H200 or --b200 is expected, one of the two");
   if (args.is_b200) {
     const nlohmann::json result =
         predict_blackwell(args.choice.sample, args.choice.kernels, args.parts);
     return context.json ? print_json(result) : print(blackwell_table(result, context.style()));
   }
-  const std::vector<TimingPoint> points = timing_points(read_json(args.log), args.choice);
+  const std::vector<TimingPoint> points = points_of(args.logs, args.choice);
   require(!points.empty(), ErrorKind::kInvalidArgument,
-          "bench timing: {} has no measured row of that choice; leave some of it out", args.log);
+          "bench timing: {} has no measured row of that choice; leave some of it out",
+          fmt::join(args.logs, ", "));
   const nlohmann::json result = run_timing(points, args.choice);
   context.json ? print_json(result) : print(timing_table(result, context.style()));
 }
@@ -45,9 +63,12 @@ void add_bench_timing(CLI::App& bench, Context& context) {
       "timing", "times that the simulator predicts, beside those that an H200 took");
   auto args = std::make_shared<BenchTimingArgs>();
   TimingChoice& choice = args->choice;
-  command->add_option("log", args->log, "a log of an H200, of bench/results")
+  command
+      ->add_option("log", args->logs,
+                   "logs of an H200, of bench/results; kernels of all of them at one shape are "
+                   "compared")
       ->check(quiet(CLI::ExistingFile))
-      ->type_name("FILE");
+      ->option_text("FILE ...");
   CLI::Option* const b200 = command->add_flag(
       "--b200", args->is_b200,
       "instead: what is predicted of our kernels on a B200; there is no log of one");

@@ -12,6 +12,7 @@ Engine::Engine(const KernelTiming& kernel, const MemoryShare& memory,
                std::span<const PlaceQueue> queues, std::uint32_t slots, const Around& around)
     : kernel_(kernel), p_(kernel.parameters), memory_(memory), around_(around) {
   misses_.resize(memory.miss.size());
+  asked_.resize(memory.miss.size());
   if (memory.is_cold) dirty_bytes_ = p_.dirty_bytes;
   waits_.resize(kNumWaitCauses);
   lines_.resize(kernel.code.insns.size());

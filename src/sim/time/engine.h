@@ -107,7 +107,7 @@ class Engine {
   /// When a line that others ask for as well is there; 0: nobody waits for it.
   double line_under_way(const PlayingCta& cta, std::uint16_t area, std::uint64_t line);
   /// Whether the next request to the area goes on to HBM.
-  bool is_miss(std::uint16_t area);
+  bool is_miss(std::uint16_t area, double bytes);
   /// Of L1: no two CTAs share one.
   static std::uint64_t line_of_cta(const PlayingCta& cta, std::uint64_t line);
   /// What so many bytes of HBM cost beside themselves since it both reads and writes, in bytes.
@@ -174,6 +174,7 @@ class Engine {
   std::unordered_map<std::uint64_t, PlayingBarrier> grid_barriers_;
   std::unordered_map<std::uint64_t, std::uint32_t> grid_arrivals_;
   double grid_trigger_ = -1;    ///< EngineResult::grid_trigger
+  std::vector<double> asked_;   ///< by area: bytes so far
   std::vector<double> misses_;  ///< by area: the part of a miss that is due
   /// When each line was there that CTAs that started with the launch have loaded
   std::unordered_map<std::uint64_t, double> lines_there_;

@@ -90,15 +90,24 @@ std::uint64_t Engine::line_of_cta(const PlayingCta& cta, std::uint64_t line) {
 
 // CTAs that start with the launch come to a line that they share at about the same time: one of
 // them asks HBM for it, and the others wait for the same answer. The bytes are is_miss()'s matter.
+// What the launch itself writes need not come from HBM.
 double Engine::line_under_way(const PlayingCta& cta, std::uint16_t area, std::uint64_t line) {
   if (!cta.is_of_start || area >= memory_.miss.size() || memory_.miss[area] == 0) return 0;
+  if (area < memory_.is_written.size() && memory_.is_written[area]) return 0;
   return lines_there_.try_emplace(line, now_ + p_.hbm_shared_latency).first->second;
 }
 
-// Misses come as regularly as their part of the requests allows: a quarter is each fourth.
-bool Engine::is_miss(std::uint16_t area) {
+// Misses come as regularly as their part of the requests allows: a quarter is each fourth. The
+// first requests of a launch miss more often than those that come to what others have read.
+bool Engine::is_miss(std::uint16_t area, double bytes) {
   if (area >= misses_.size()) return false;
-  misses_[area] += memory_.miss[area];
+  double chance = memory_.miss[area];
+  const bool is_shared = chance > 0 && chance < 1;
+  if (is_shared && area < memory_.asked.size() && memory_.asked[area] > 0) {
+    chance = std::exp(-memory_.fading[area] * std::min(1.0, asked_[area] / memory_.asked[area]));
+    asked_[area] += bytes;
+  }
+  misses_[area] += chance;
   if (misses_[area] < 1) return false;
   misses_[area] -= 1;
   return true;
@@ -126,7 +135,7 @@ double Engine::request(Sm& sm, std::uint16_t area, double bytes, bool is_write) 
   const double all = bytes * memory_.active_sms / static_cast<double>(num_sms_);
   double done = port.serve(now_, bytes / p_.sm_bytes);
   done = std::max(done, l2_.serve(now_, all / p_.l2_bytes_per_clock));
-  if (!is_miss(area)) return done + p_.l2_latency;
+  if (!is_miss(area, bytes)) return done + p_.l2_latency;
   const double moved = all + written_back(all) + turned(all, is_write);
   done = std::max(done, hbm_.serve(now_, moved / p_.hbm_bytes_per_clock));
   const double lines = std::max(1.0, bytes / double{kCacheLineBytes});

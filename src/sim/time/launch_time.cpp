@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "sim/report/usage.h"
+#include "sim/time/l2_contents.h"
 #include "sim/time/sm_engine.h"
 
 #include <algorithm>
@@ -251,16 +252,18 @@ MemoryShare memory_share(const LaunchTrace& trace, const Launch& launch, const D
   share.is_cold = !launch.is_in_graph;
   share.active_sms =
       static_cast<double>(std::min<std::uint64_t>(model.num_sms, launch.grid.count()));
-  const double all = static_cast<double>(trace.num_clusters);
-  const double traced = static_cast<double>(trace.clusters.size());
+  const double all =
+      static_cast<double>(trace.num_clusters) / static_cast<double>(trace.clusters.size());
   for (const TracedArea& area : trace.areas) {
-    // Of an allocation each byte comes from HBM once, if it is touched at all.
-    const double distinct =
-        trace.clusters.size() == trace.num_clusters
-            ? area.union_bytes
-            : std::min(static_cast<double>(area.size_bytes), area.distinct_bytes * all / traced);
-    const double requested = area.requested_bytes * all / traced;
+    // Of an allocation each byte comes from HBM once, if it is touched at all and L2 has it not. In
+    // a graph a launch is behind one of the same kernel, as for its code.
+    const bool is_held =
+        launch.is_in_graph && (area.is_variable || (area.is_held && !is_written(area)));
+    const double distinct = is_held ? 0 : touched_bytes(trace, area);
+    const double requested = area.requested_bytes * all;
     share.miss.push_back(requested == 0 ? 0 : std::min(1.0, distinct / requested));
+    share.fading.push_back(miss_fading(share.miss.back()));
+    share.is_written.push_back(is_written(area));
   }
   share.l1_bytes = std::max(
       4096.0, parameters.l1_bytes - static_cast<double>(resident) * launch.dynamic_shared_bytes);
@@ -325,13 +328,19 @@ Prediction predict_launch(const KernelCode& code, const Launch& launch, const De
   const std::uint64_t places = std::max<std::uint64_t>(1, model.num_sms / launch.cluster.count());
   const KernelTiming kernel(code, model, parameters, machine_code_of(code, out));
   out.has_machine_code = !kernel.machine.is_empty();
-  const MemoryShare share = memory_share(trace, launch, model, parameters, slots);
+  MemoryShare share = memory_share(trace, launch, model, parameters, slots);
   try {
     const std::uint64_t count = launch.grid.count() / launch.cluster.count();
     const std::vector<double> lengths =
         lengths_of(kernel, share, trace.clusters, count > places * slots);
     const DealtClusters dealt(trace.clusters, lengths, launch, places, slots);
     const PlayedPlaces played(trace.clusters, dealt, slots, launch.is_cooperative);
+    for (const TracedArea& area : trace.areas) {
+      const double all = area.requested_bytes * static_cast<double>(trace.num_clusters) /
+                         static_cast<double>(trace.clusters.size());
+      const double sms = static_cast<double>(played.queues.size() * launch.cluster.count());
+      share.asked.push_back(all * sms / share.active_sms / played.scale());
+    }
     const auto resident = static_cast<std::uint32_t>(slots);
     // Clusters of four and more do not find each free place: two times 16 of them do not fit.
     const std::uint64_t beside = launch.cluster.count() <= 2 ? 2 : 3;

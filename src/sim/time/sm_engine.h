@@ -41,7 +41,11 @@ class KernelTiming {
 struct MemoryShare {
   double active_sms = 1;
   std::vector<double> miss;  ///< by area: the part of its bytes that comes from HBM or goes there
-  double l1_bytes = 0;       ///< of an SM
+  /// By area, if several CTAs read it: the first request misses, the last one with the chance
+  /// e^-fading (miss_fading()). And the bytes that those who are played ask for; 0: misses are even
+  std::vector<double> fading, asked;
+  std::vector<bool> is_written;  ///< by area: by the launch itself, a good part of it
+  double l1_bytes = 0;           ///< of an SM
   /// Whether another kernel ran before, that wrote other memory: as benches time a launch between
   /// two events. In a graph it is a launch of the same kernel.
   bool is_cold = false;

@@ -109,6 +109,9 @@ TimeObserver::~TimeObserver() = default;
 
 void TimeObserver::cta_started(Cta& cta) {
   if (!std::ranges::binary_search(sample_, cluster_index(cta))) return;
+  if (variables_.empty() && cta.grid->launch->module != nullptr) {
+    variables_ = cta.grid->launch->module->variables();
+  }
   auto recorder = std::make_unique<Recorder>();
   recorder->trace.linear_index = cta.linear_index;
   recorder->trace.index = cta.index;
@@ -188,7 +191,10 @@ std::uint16_t TimeObserver::area_of(std::uint64_t address) {
   const std::uint64_t id = found ? found->id : 0;
   auto at = std::ranges::find(areas_, id, &TracedArea::id);
   if (at == areas_.end()) {
-    areas_.push_back({.id = id, .size_bytes = found ? found->size_bytes : 0});
+    const bool is_variable = found && std::ranges::find(variables_, found->address,
+                                                        &VariableInfo::address) != variables_.end();
+    areas_.push_back(
+        {.id = id, .size_bytes = found ? found->size_bytes : 0, .is_variable = is_variable});
     unions_.emplace_back();
     at = areas_.end() - 1;
   }
@@ -247,6 +253,9 @@ void TimeObserver::global_access(Warp& warp, const Insn& insn, const WarpAccess&
   event.area = area_of(access.addresses[std::countr_zero(access.lanes)]);
   event.a = global_cost(access).sectors;
   areas_[event.area].requested_bytes += event.a * double{kSectorBytes};
+  if (access.kind != AccessKind::kRead) {
+    areas_[event.area].written_bytes += event.a * double{kSectorBytes};
+  }
   for_each_lane(access.lanes, [&](int lane) {
     count_bytes(*to, event.area, access.addresses[lane], access.bytes);
   });
@@ -305,6 +314,9 @@ std::uint64_t TimeObserver::async_issued(Warp& warp, const Insn&, const AsyncOpe
     event.area = area_of(range.address);
     global_bytes += range.bytes;
     areas_[event.area].requested_bytes += static_cast<double>(range.bytes);
+    if (range.kind != AccessKind::kRead) {
+      areas_[event.area].written_bytes += static_cast<double>(range.bytes);
+    }
     count_bytes(*to, event.area, range.address, range.bytes);
     lines += range.address / kLineBytes != last_line;
     last_line = range.address / kLineBytes;

@@ -4,6 +4,7 @@
 #include "sim/event/observer.h"
 #include "sim/report/footprint.h"
 #include "sim/state/code.h"
+#include "sim/state/launch.h"
 #include "sim/time/trace.h"
 
 #include <map>
@@ -88,6 +89,7 @@ class TimeObserver final : public Observer {
   std::unordered_map<const Cta*, std::unique_ptr<Recorder>> recorders_;
   const Cta* last_cta_ = nullptr;
   Recorder* last_recorder_ = nullptr;
+  std::vector<VariableInfo> variables_;  ///< of the module
   std::vector<TracedArea> areas_;
   std::vector<Footprint> unions_;  ///< by area
   std::uint64_t area_begin_ = 1, area_end_ = 0;

@@ -97,6 +97,9 @@ struct TracedArea {
   double requested_bytes = 0;  ///< by the CTAs that were traced
   double distinct_bytes = 0;   ///< likewise: each CTA's own, summed
   double union_bytes = 0;      ///< of all of them together
+  double written_bytes = 0;    ///< of the requested ones
+  bool is_variable = false;    ///< of the module: a table that all launches of the kernel read
+  bool is_held = false;        ///< by L2 as the launch begins: L2Contents
 };
 
 /// Clusters that were traced, their CTAs by rank.

@@ -1,5 +1,6 @@
 // Predicted times of memory: lines that several ask for, HBM that is read and written, and the few
 // SMs that are played for all.
+#include "sim/time/l2_contents.h"
 #include "sim/time/playing.h"
 #include "sim/time/time_parameters.h"
 #include "tests/sim/time/timed_machine.h"
@@ -187,6 +188,41 @@ TEST(MemoryTime, CopiesMeetAtHbmAsRecorded) {
     const double us = clocks_of(predicted) / 1980 * 1073.7e6 / static_cast<double>(bytes);
     EXPECT_NEAR(us / recorded, 1, most) << kib << " KiB: " << us;
   }
+}
+
+TEST(MemoryTime, OfWhatManyReadTheFirstMiss) {
+  for (const double part : {0.01, 0.25, 0.5, 0.9, 0.999}) {
+    const double fading = miss_fading(part);
+    EXPECT_NEAR((1 - std::exp(-fading)) / fading, part, 1e-6 * part) << part;
+  }
+  EXPECT_NEAR(miss_fading(0.25), 3.92, 0.01) << "each line is read four times";
+  EXPECT_EQ(miss_fading(1), 0) << "by one alone";
+  EXPECT_EQ(miss_fading(0), 0);
+}
+
+TEST(MemoryTime, WhatALaunchHasWrittenIsInL2) {
+  const auto trace = [](std::uint64_t id, double bytes, double written) {
+    LaunchTrace out;
+    out.clusters.resize(1);
+    out.num_clusters = 4;
+    out.areas.push_back({.id = id, .size_bytes = 1 << 20});
+    out.areas.front().distinct_bytes = bytes;
+    out.areas.front().written_bytes = written;
+    return out;
+  };
+  L2Contents contents;
+  const auto is_held = [&](std::uint64_t id) {
+    LaunchTrace next = trace(id, 100, 0);
+    contents.mark(next, 2000);
+    return next.areas.front().is_held;
+  };
+  EXPECT_FALSE(is_held(1));
+  contents.add(trace(1, 100, 50));
+  contents.add(trace(2, 100, 20));
+  EXPECT_TRUE(is_held(1));
+  EXPECT_FALSE(is_held(2)) << "it was read, all but a fifth";
+  contents.add(trace(2, 450, 0));  // a quarter of the launch: 1800 bytes in all
+  EXPECT_FALSE(is_held(1)) << "2200 bytes came since";
 }
 
 }  // namespace
