@@ -29,6 +29,7 @@ struct K6Work {
   tile::DealtTile tile;
   typename C::Tiles tiles;
   bool has_keys;
+  bool is_idle = false;  ///< a warpgroup: no row of it is a query's
   bool is_half = false;  ///< a warpgroup's: it sees nothing of the second half of the last keys
 
   __device__ K6Work(const AttentionParams& params, const tile::DealtTile& dealt)
@@ -75,10 +76,10 @@ struct K6Worker : C::Consumer {
   __device__ void step(Scores& s, Results& o, Weights& p, tile::OnlineSoftmax& softmax,
                        float (&correction)[2], const Rows& rows, std::int32_t n) {
     float base[2];
-    if (polls()) this->wait_k();
+    if (polls()) this->wait_step();
     await_turn();
     this->issue_scores(s);
-    if (polls()) this->wait_v();
+    if (polls() && !Base::kWaitsForBoth) this->wait_v();
     this->template issue_values<IsHalf ? kKeys / 2 : kKeys>(o, p);
     this->template await_scores<1>(s);
     float zero = 0.0f;
@@ -152,6 +153,13 @@ struct K6Worker : C::Consumer {
     if (!work.has_keys) return work;
     if constexpr (kCuts) work.is_half = this->sees_half(work.tile, work.tiles);
     wait_first();
+    if constexpr (Base::kMayIdle) {
+      work.is_idle = this->is_idle(work.tile);
+      if (work.is_idle) {
+        this->release_k();
+        return work;
+      }
+    }
     if constexpr (kCuts) {
       if (work.is_half) {
         this->compute_half_scores(s);
@@ -172,8 +180,11 @@ struct K6Worker : C::Consumer {
       Results o = {};
       tile::OnlineSoftmax softmax;
       taker.release();
-      if (!work.has_keys) {
-        this->finish(o, softmax, work.tile);
+      if (!work.has_keys || (Base::kMayIdle && work.is_idle)) {
+        if (!work.has_keys) this->finish(o, softmax, work.tile);
+        if constexpr (Base::kMayIdle) {
+          if (work.is_idle) this->skip(*this, work);
+        }
         work = begin(taker, s);
         continue;
       }

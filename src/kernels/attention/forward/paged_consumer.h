@@ -27,6 +27,7 @@ struct PagedConsumer : AttentionConsumer<C> {
   using typename Base::Results;
   using typename Base::Scores;
   using Tiles = ChunkTiles<kKeys>;
+  static constexpr bool kWaitsForBoth = C::kGathers, kMayIdle = C::kConsumers == 2;
 
   /// Positions of a thread's two rows, the second of which is 8 behind the first.
   struct Rows {
@@ -47,6 +48,35 @@ struct PagedConsumer : AttentionConsumer<C> {
   __device__ void wait_v() const {
     Base::wait_v();
     if constexpr (C::kGathers) ptx::fence_proxy_async_shared_cta();
+  }
+  /// Before the products of a step: no fence between them, and one for both.
+  __device__ void wait_step() const {
+    if constexpr (C::kGathers) Base::wait_v();
+    wait_k();
+  }
+  /// Of a sequence that decodes the rows of all heads fill a part of a tile. Beside other sequences
+  /// and a thread that copies, idle warpgroups were 2 % slower: what decodes takes more of memory.
+  __device__ bool is_idle(const DealtTile& tile) const {
+    const std::int32_t first = static_cast<std::int32_t>(index) * kernels::kWarpgroupRows;
+    const bool may_be = params.q_tiles == 1 || pages().copies != kernels::PageCopies::kThread;
+    return may_be && query_of(tile.first_query + first) >= tile.q_len;
+  }
+  /// Such a tile, whose first keys have been released: it takes the turns that there are.
+  template <class Worker, class Work>
+  __device__ static void skip(Worker& worker, const Work& work) {
+    worker.clear_values_behind(work.tile.kv_len, work.tiles.end);
+#pragma unroll 1
+    for (std::int32_t n = work.tiles.end - 2; n >= work.tiles.begin; --n) {
+      if (worker.polls()) worker.wait_k();
+      worker.await_turn();
+      worker.pass_turn();
+      worker.release_k();
+      if (worker.polls()) worker.wait_v();
+      worker.release_v();
+    }
+    worker.wait_v();
+    worker.release_v();
+    worker.q_at.advance();
   }
 
   __device__ Rows rows_of(std::int32_t first_row, std::int32_t shift, std::int32_t kv_len) const {

@@ -98,10 +98,15 @@ struct PagedGatherer : PagedProducer<C, PagedGatherer<C>> {
         ptx::shared_address(stages[at.stage]) + static_cast<std::uint32_t>(row) * kBoxRowBytes +
         chunk_in_line(static_cast<std::uint32_t>(row % 8), static_cast<std::uint32_t>(lane() % 8));
     const std::int32_t behind = columns - lane() % 8 * 8;  // columns from the lane's chunk on
+    // Before the first copy: a shuffle behind one waits until that has read its address.
+    std::uint32_t rows[kTurns];
+#pragma unroll
+    for (int turn = 0; turn < kTurns; ++turn)
+      rows[turn] = __shfl_sync(0xffffffff, offset, turn * kRows + lane() / 8);
     ring.wait_empty(at);
 #pragma unroll
     for (int turn = 0; turn < kTurns; ++turn) {
-      const std::uint32_t of_row = __shfl_sync(0xffffffff, offset, turn * kRows + lane() / 8);
+      const std::uint32_t of_row = rows[turn];
       const std::uint8_t* const source = from + std::uint64_t{of_row} * 16;
 #pragma unroll
       for (int box = 0; box < kBoxes; ++box) {

@@ -14,11 +14,16 @@
 
 namespace tilewright::kernels {
 
-/// What a form means for the roles of its kernel.
-template <class ElementType, int VariantIndex>
+constexpr K6Variant as_listed(K6Variant form) {
+  return form;
+}
+
+/// What a form means for the roles of its kernel, which may choose otherwise than the list where no
+/// caller sees it (and use fewer stages).
+template <class ElementType, int VariantIndex, K6Variant (*Choose)(K6Variant) = as_listed>
 struct PagedForm {
   using Element = ElementType;
-  static constexpr K6Variant kVariant = kK6PagedVariants[VariantIndex];
+  static constexpr K6Variant kVariant = Choose(kK6PagedVariants[VariantIndex]);
   static constexpr AttentionTile kTile = kVariant.tile();
   static constexpr int kHeadDim = kVariant.head_dim, kValueDim = kVariant.value_dim;
   static constexpr int kKeys = kVariant.keys, kKvStages = kVariant.kv_stages;

@@ -20,8 +20,8 @@ template <int Queries>
 struct PagedTiles {
   const kernels::AttentionPagedParams& params;
   /// A sequence, in the second round of them for the list that the CTA goes on with; and the number
-  /// of its first tile in the list. One query is a single tile.
-  std::int32_t at = blockIdx.x % 2 == 0 && params.q_tiles == 1 ? params.batch : 0, first = 0;
+  /// of its first tile in the list.
+  std::int32_t at = 0, first = 0;
 
   /// The next tile; is_last if there is none. Of a sequence, the last rows of each head first: they
   /// see the most keys. A return in the loop would be a loop over lanes around each tensor copy.
@@ -40,16 +40,23 @@ struct PagedTiles {
                  of.kv_begin};
       } else {
         first += count;
-        if (++at == params.batch) first = 0, number = draw_number();
+        if (++at == params.batch || is_single()) first = 0, number = draw_number();
       }
     }
     return found;
   }
+  /// All sequences have one tile of a head, or none: their place tells whose a number is.
+  __device__ bool is_single() const { return params.q_tiles == 1; }
   __device__ std::uint32_t list() const {
-    return (blockIdx.x + (at < params.batch ? 0 : 1)) % kernels::kTileLists;
+    return is_single() ? 1 : (blockIdx.x + (at < params.batch ? 0 : 1)) % kernels::kTileLists;
   }
-  __device__ std::int32_t draw_number() const {
-    return static_cast<std::int32_t>(atomicAdd(params.next_tile + list(), 1u));
+  __device__ std::int32_t draw_number() {
+    const auto number = static_cast<std::int32_t>(atomicAdd(params.next_tile + list(), 1u));
+    if (is_single()) {
+      at = params.batch + number / params.heads;
+      first = number - number % params.heads;
+    }
+    return number;
   }
 };
 

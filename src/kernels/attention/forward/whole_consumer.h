@@ -38,6 +38,7 @@ __device__ void hide_keys_behind(float (&s)[Count], const std::int32_t (&ends)[2
 template <class C>
 struct WholeConsumer : QueryConsumer<C> {
   using Base = QueryConsumer<C>;
+  static constexpr bool kWaitsForBoth = false, kMayIdle = false;  // see PagedConsumer
   using Base::index;
   using Base::kKeys;
   using Base::kValueDim;
@@ -49,6 +50,7 @@ struct WholeConsumer : QueryConsumer<C> {
 
   std::uint8_t* staging;  ///< of this warpgroup's results
 
+  __device__ void wait_step() const { this->wait_k(); }
   /// Whether this warpgroup sees nothing of the second half of a tile's last keys.
   __device__ bool sees_half(const DealtTile& tile, const Tiles& tiles) const {
     const std::int32_t last = tile.first_query +

@@ -33,7 +33,7 @@ inline constexpr K7Variant kK7PagedVariants[] = {
     k7_paged_form("d64", 64, Fp8Sums::kOneLevel, 3, 128, 3),
     k7_paged_form("d128", 128, Fp8Sums::kOneLevel, 2, 128, 3),
     k7_paged_form("d256", 256, Fp8Sums::kOneLevel, 2, 96, 2),
-    k7_paged_form("d64_two_level", 64, Fp8Sums::kTwoLevel, 2, 128, 3),
+    k7_paged_form("d64_two_level", 64, Fp8Sums::kTwoLevel, 3, 128, 3),
     k7_paged_form("d128_two_level", 128, Fp8Sums::kTwoLevel, 2, 96, 3),
     k7_paged_form("d256_two_level", 256, Fp8Sums::kTwoLevel, 2, 96, 2),
 };

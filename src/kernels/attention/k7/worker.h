@@ -55,7 +55,8 @@ struct K7Worker : Consumer {
     Results part;
     std::int32_t tiles_in_part = 0;
   };
-  static constexpr bool kAddsInSlices = C::kIsTwoLevel && kHeadDim == 256;
+  static constexpr bool kAddsInSlices = C::kIsTwoLevel && (kHeadDim == 256 || C::kConsumers == 3);
+  static constexpr bool kTakesTurns = !kAddsInSlices || kHeadDim == 64;
   using Sums = std::conditional_t<C::kIsTwoLevel && !kAddsInSlices, TwoLevelSums, OneLevelSums>;
 
   // What a warpgroup knows of its tile of queries while it walks over the keys.
@@ -161,7 +162,7 @@ struct K7Worker : Consumer {
   // Key tile n, which no row of this warpgroup sees: turns begin with the second one.
   __device__ void skip(const K7Work<C>& work, std::int32_t n) {
     this->wait_k();
-    if (!kAddsInSlices && n < work.tiles.end - 1) {
+    if (kTakesTurns && n < work.tiles.end - 1) {
       await_turn();
       pass_turn();
     }
@@ -196,9 +197,14 @@ struct K7Worker : Consumer {
 #pragma unroll
     for (int i = 0; i < kKeys / 2; ++i) s[i] = first[i];
     for (std::int32_t n = own.end - 1;; --n) {
-      const bool has_moved = n >= own.plain_begin && n < own.plain_end
-                                 ? weigh<true, false>(s, row, n)
-                                 : weigh<false, false>(s, row, n);
+      const bool is_plain = n >= own.plain_begin && n < own.plain_end;
+      bool has_moved;
+      if (kTakesTurns && n < own.end - 1) {
+        has_moved =
+            is_plain ? weigh<true, kTakesTurns>(s, row, n) : weigh<false, kTakesTurns>(s, row, n);
+      } else {
+        has_moved = is_plain ? weigh<true, false>(s, row, n) : weigh<false, false>(s, row, n);
+      }
       Weights p;
       tile::pack_operand_e4m3<kKeys>(p, s);
       if (has_moved) tile::scale_rows(sums.total, row.correction);
@@ -208,6 +214,7 @@ struct K7Worker : Consumer {
       if (n == own.begin) return;
       Scores next = {};  // otherwise the old ones would stay alive: see begin()
       this->wait_k();
+      if constexpr (kTakesTurns) await_turn();
       this->issue_scores(next);
       this->template await_scores<0>(next);
 #pragma unroll
@@ -222,15 +229,20 @@ struct K7Worker : Consumer {
     for (int i = 0; i < 32; ++i) o[Slice * 32 + i] += slice[i];
   }
   __device__ void add_slices(Results& o, const Weights& p) const {
-    float even[32] = {}, odd[32] = {};
+    float even[32] = {};
     Base::template issue_values<0>(even, p, false);
-    Base::template issue_values<64>(odd, p, false);
-    add_slice<0>(o, even);
-    Base::template issue_values<128>(even, p, false);
-    add_slice<1>(o, odd);
-    Base::template issue_values<192>(odd, p, false);
-    add_slice<2>(o, even);
-    add_slice<3>(o, odd);
+    if constexpr (kHeadDim == 64) {
+      add_slice<0>(o, even);
+    } else {
+      float odd[32] = {};
+      Base::template issue_values<64>(odd, p, false);
+      add_slice<0>(o, even);
+      Base::template issue_values<128>(even, p, false);
+      add_slice<1>(o, odd);
+      Base::template issue_values<192>(odd, p, false);
+      add_slice<2>(o, even);
+      add_slice<3>(o, odd);
+    }
   }
 
   __device__ void attend(Scores& s, Sums& sums, Row& row, const K7Work<C>& work) {
@@ -267,10 +279,10 @@ struct K7Worker : Consumer {
       if (is_late) skip_first(work);
       if (work.own.begin < work.own.end) {
         this->wait_k();
-        if (!kAddsInSlices && is_late) await_turn();
+        if (kTakesTurns && is_late) await_turn();
         this->issue_scores(first);
         this->template await_scores<0>(first);
-        if (!kAddsInSlices && is_late) pass_turn();
+        if (kTakesTurns && is_late) pass_turn();
       }
     }
 #pragma unroll
@@ -283,7 +295,7 @@ struct K7Worker : Consumer {
   }
 
   __device__ void run() {
-    if (!kAddsInSlices && index == C::kConsumers - 1) pass_turn();  // the first one begins
+    if (kTakesTurns && index == C::kConsumers - 1) pass_turn();  // the first one begins
     tile::TileTaker taker{shared.table};
     Scores s;
     K7Work<C> work = begin(taker, s);

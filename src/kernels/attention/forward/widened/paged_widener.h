@@ -187,6 +187,7 @@ struct WidenedConsumer : PagedConsumer<C> {
   using Base = PagedConsumer<C>;
   using typename Base::Results;
   using typename Base::Scores;
+  static constexpr bool kMayIdle = false;  // not measured: those that widen are the bound
 
   __device__ const kernels::AttentionPagedFp8Params& fp8_params() const {
     return static_cast<const kernels::AttentionPagedFp8Params&>(this->params);
