@@ -56,7 +56,7 @@ def parse_arguments():
     parser.add_argument("--per-kind", type=int, metavar="N", help="at most N mutants of each row of the table")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="of the sample (1)")
     parser.add_argument("--quick", action="store_true",
-                        help="one timing that names a mutant is enough, and one of other shapes and of strict")
+                        help="one timing that names a mutant is enough, and two of other shapes, one of strict")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time (1)")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
                         help="log of the results, a JSON object a line; what is in it already is not run again")

@@ -34,7 +34,7 @@ WITHOUT = {
        for step, form in (("amax", "bf16_d128_rope"), ("amax", "bf16_d256_rope"), ("amax", "f16_d256"),
                           ("amax", "f16_d256_rope"), ("prepare", "f16_d256"), ("prepare", "f16_d256_rope"))},
     **{f"latent_combine_{form}": "the same loop as the forms of 512 columns of bf16, which have one"
-       for form in ("bf16_v256", "f16_v256", "few_bf16_v256", "few_f16_v256", "few_f16_v512")},
+       for form in ("few_bf16_v256", "few_f16_v256", "few_f16_v512")},
     "attention_sm100_pages_f16_d192_v128": "the same machine code as the form of bf16 but for its conversions",
     **{f"linear_band_bf16_groups_{tile}": "rows of a band kernel that has one, found by a list of groups"
        for tile in ("n32", "n64")},

@@ -232,7 +232,10 @@ TEST_F(AttentionTool, NamesWhatIsWrong) {
   write("k", {30, 1, 32}, 2);
   EXPECT_THAT(attention("").err, HasSubstr("head_dim 64, k 1 and 32; expected the same"));
   EXPECT_THAT(run_tool(std::string(kDevice) + "attention --q /nonexistent.npy").err,
-              HasSubstr("nonexistent.npy"));
+              HasSubstr("--k is missing"));
+  EXPECT_THAT(
+      run_tool(std::string(kDevice) + "attention --q /nonexistent.npy --k /k.npy --v /v.npy").err,
+      HasSubstr("nonexistent.npy"));
 }
 
 TEST_F(AttentionTool, KernelsThatReadPagesAreNoRungs) {

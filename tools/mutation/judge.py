@@ -116,8 +116,9 @@ class Judge:
         return times > 0
 
     def _other_shapes(self, case, module, text, result):
+        timings = ("late", "random") if self.is_quick else TIMINGS
         return any(self._run(case, module, text, result, "elsewhere", shape, timing)
-                   for shape in range(1, len(case.shapes)) for timing in (("late",) if self.is_quick else TIMINGS))
+                   for shape in range(1, len(case.shapes)) for timing in timings)
 
     def _strict(self, case, module, text, result, num_shapes):
         return any(self._run(case, module, text, result, "strict", shape, timing, "all,strict")
