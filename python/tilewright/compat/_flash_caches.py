@@ -27,7 +27,12 @@ _CACHE = places_of(
 cache_calls = known_calls(len(_CACHE))
 
 
-def cache_reasons(
+def cache_reasons(*call: Any, **options: Any) -> list[Reason]:
+    """Why a call over caches, of the arguments of _judged(), cannot be done; empty if it can."""
+    return _judged(*call, **options)[0]
+
+
+def _judged(
     q: Tensor,
     k_cache: Tensor,
     v_cache: Tensor,
@@ -49,8 +54,8 @@ def cache_reasons(
     attention_chunk: int = 0,
     num_splits: int = 0,
     softcap: float = 0.0,
-) -> list[Reason]:
-    """Why a call over caches cannot be done; empty if it can."""
+) -> tuple[list[Reason], bool]:
+    """Why a call over caches cannot be done, and whether latent attention would do it."""
     reasons: list[Reason] = []
     latent = _flash_latent.over_caches(
         *(q, k_cache, v_cache, qv),
@@ -101,12 +106,10 @@ def cache_reasons(
         rule = "comes with new keys, k and v"
         fix = "pass k and v, or leave it out" if rotary_cos is None else "turn q before the call, or pass k and v"
         reasons.append(reason(name, "given", rule, fix))
-    if is_latent:
-        return reasons
-    if num_splits > MAX_SPLITS:
+    if num_splits > MAX_SPLITS and not is_latent:
         rule = f"at most {MAX_SPLITS} splits"
         reasons.append(reason("num_splits", num_splits, rule, "0: by the lengths"))
-    return reasons
+    return reasons, is_latent
 
 
 def _beyond_decode(
@@ -195,7 +198,7 @@ def with_cache(
     cu_new: Tensor | None = other.pop("cu_seqlens_k_new", None)
     offsets: Tensor | None = other.pop("rotary_seqlens", None)
     offsets = None if offsets is cache_seqlens else offsets
-    reasons = cache_reasons(
+    reasons, is_latent = _judged(
         *(q, k_cache, v_cache, k, v, qv),
         rotary_cos=rotary_cos,
         cache_seqlens=cache_seqlens,
@@ -216,19 +219,6 @@ def with_cache(
     if reasons:
         refuse(name, reasons)
     room = k_cache.shape[1] * (1 if page_table is None else page_table.shape[1])
-    latent = _flash_latent.over_caches(
-        *(q, k_cache, v_cache, qv),
-        page_table=page_table,
-        cache_batch_idx=cache_batch_idx,
-        causal=causal,
-        window=window,
-        softcap=softcap,
-        attention_chunk=attention_chunk,
-        cu_seqlens_q=cu_seqlens_q,
-        seqused_q=seqused_q,
-        cache_leftpad=cache_leftpad,
-    )
-    is_latent = latent is not None
     if cache_batch_idx is not None:
         page_table = _by_index(cache_batch_idx, page_table)
     batch = q.shape[0] if cu_seqlens_q is None else cu_seqlens_q.shape[0] - 1
