@@ -189,6 +189,12 @@ struct K7Worker : Consumer {
     await_values(sums, true);
   }
 
+  template <bool PassesTurn>
+  __device__ bool weigh_own(Scores& s, Row& row, const typename C::Tiles& own, std::int32_t n) {
+    return n >= own.plain_begin && n < own.plain_end ? weigh<true, PassesTurn>(s, row, n)
+                                                     : weigh<false, PassesTurn>(s, row, n);
+  }
+
   // The same where results, sums and scores do not fit beside each other: values in slices of
   // dimensions, in the scores' registers; one is added while the next one is multiplied.
   __device__ void attend_in_slices(Scores& first, Sums& sums, Row& row,
@@ -197,14 +203,8 @@ struct K7Worker : Consumer {
 #pragma unroll
     for (int i = 0; i < kKeys / 2; ++i) s[i] = first[i];
     for (std::int32_t n = own.end - 1;; --n) {
-      const bool is_plain = n >= own.plain_begin && n < own.plain_end;
-      bool has_moved;
-      if (kTakesTurns && n < own.end - 1) {
-        has_moved =
-            is_plain ? weigh<true, kTakesTurns>(s, row, n) : weigh<false, kTakesTurns>(s, row, n);
-      } else {
-        has_moved = is_plain ? weigh<true, false>(s, row, n) : weigh<false, false>(s, row, n);
-      }
+      const bool has_moved = kTakesTurns && n < own.end - 1 ? weigh_own<kTakesTurns>(s, row, own, n)
+                                                            : weigh_own<false>(s, row, own, n);
       Weights p;
       tile::pack_operand_e4m3<kKeys>(p, s);
       if (has_moved) tile::scale_rows(sums.total, row.correction);
