@@ -253,12 +253,12 @@ ROWS = [
     ("Attention", "heads of 192 with values of 128, likewise", "2026-11-27-attention-192-128-peers-h100.json",
      attention_beside("fa3 vllm"), False),
     ("Attention", "packed queries, heads of 128, pages of 1 / 16 to 256, beside FlashAttention-3 on an H100",
-     "2026-11-27-attention-pages-copies-h100.json", pages_beside(128, (1,), (16, 64, 128, 256)), False),
-    ("Attention", "the same, heads of 192", "2026-11-27-attention-pages-copies-h100.json",
+     "2026-11-28-attention-pages-turns-h100.json", pages_beside(128, (1,), (16, 64, 128, 256)), False),
+    ("Attention", "the same, heads of 192", "2026-11-28-attention-pages-turns-h100.json",
      pages_beside(192, (1,), (16, 64, 128, 256)), False),
-    ("Attention", "the same, all in e4m3, heads of 128", "2026-11-27-attention-e4m3-rows-h100.json",
+    ("Attention", "the same, all in e4m3, heads of 128", "2026-11-28-attention-e4m3-turns-h100.json",
      pages_beside(128, (1,), (16, 64, 128, 256)), False),
-    ("Attention", "the same, all in e4m3, heads of 64", "2026-11-27-attention-e4m3-rows-h100.json",
+    ("Attention", "the same, all in e4m3, heads of 64", "2026-11-28-attention-e4m3-turns-h100.json",
      pages_beside(64, (1,), (16, 64, 128, 256)), False),
     ("Attention", "e4m3 on outliers, 4096 keys: per tensor / rotated, per block (K8)",
      "2026-11-22-fp8-accuracy.json", fp8_error, False),
@@ -322,7 +322,7 @@ ROWS = [
     ("DeepSeek-V3", "decoding over all keys, from 8 sequences, beside FlashMLA of vLLM 0.33, on an H100",
      "2026-11-27-mla-dense-vllm-h100.json", latent_beside({"kind": "dense"}, peer=VLLM_MLA), False),
     ("DeepSeek-V3", "decoding over lists, likewise, 128 heads / 64 heads / 2 sequences",
-     "2026-11-27-mla-lists-vllm-h100.json",
+     "2026-11-28-mla-lists-one-loop-h100.json",
      latent_beside({"kind": "lists", "heads": 128, "fewest": 64}, {"kind": "lists", "heads": 64},
                    {"kind": "lists", "sequences": 2}, peer=VLLM_MLA), False),
     ("DeepSeek-V3", "prefill over lists, likewise, 128 / 64 heads", "2026-11-27-mla-prefill-vllm-h100.json",
@@ -356,7 +356,7 @@ COMPARED = [
      "[FlashMLA](../bench/results/2026-11-24-python-peers-flashmla.json)"),
     ("on H100s, files of 2026: FlashAttention-3 with all heads, windows, rotary, `output` and `varlen`; "
      "`kvcache`; DeepGEMM's logits; vLLM's test of attention backends",
-     "19,968 of 19,968; 32,141 of 65,376, drawn in random order; 88 of 88; 115 of 115; none failed",
+     "19,968 of 19,968; 45,586 of 65,376, drawn in random order; 88 of 88; 115 of 115; none failed",
      "[FA3](../bench/results/2026-11-28-python-peers-fa3-all-heads-h100.json), "
      "[caches](../bench/results/2026-11-28-python-peers-fa3-kvcache-h100.json), "
      "[DeepGEMM](../bench/results/2026-11-28-python-peers-deepgemm-h100.json), "
