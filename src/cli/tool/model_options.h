@@ -33,7 +33,7 @@ model::RunnerOptions runner_options(const ModelArgs& args, std::int64_t max_toke
 model::Config model_config(const ModelArgs& args);
 /// Refuses weights for which the device has no room before they are drawn or converted, which costs
 /// time. What is read as it is stored is known once it is open: model::require_memory().
-/// `sequences`: of all ranks.
+/// `sequences`: of all ranks, beside the idle one that a runner keeps, if there will be one.
 /// Errors   as make_runner
 void require_room(const Device& device, const ModelArgs& args, const model::RunnerOptions& options,
                   std::int64_t sequences, const model::Share& share = {}, bool has_runner = true);
