@@ -1,6 +1,6 @@
-// How wgmma and tcgen05.mma are told where an operand lies in shared memory: 64-bit matrix
-// descriptors. Source: PTX ISA, "wgmma: Matrix Descriptor Format" and "tcgen05: Shared memory
-// descriptor".
+// How wgmma and tcgen05.mma are told where an operand lies in shared memory: the fields of 64-bit
+// matrix descriptors, and how wgmma's are encoded; tcgen05's: tcgen05_descriptors.h. Source: PTX
+// ISA, "wgmma: Matrix Descriptor Format" and "tcgen05: Shared memory descriptor".
 #pragma once
 
 #include <cstdint>
@@ -28,18 +28,11 @@ constexpr SmemSwizzle swizzle_of_span(int bytes) {
 /// A byte address with its swizzle applied: bits of the 128 B line number are XORed into the number
 /// of the 16 B (or 32 B) chunk.
 constexpr std::uint32_t swizzle_address(SmemSwizzle swizzle, std::uint32_t address) {
-  switch (swizzle) {
-    case SmemSwizzle::kNone:
-      return address;
-    case SmemSwizzle::k32B:
-      return address ^ ((address >> 7 & 1) << 4);
-    case SmemSwizzle::k64B:
-      return address ^ ((address >> 7 & 3) << 4);
-    case SmemSwizzle::k128B:
-      return address ^ ((address >> 7 & 7) << 4);
-    case SmemSwizzle::k128B32BAtom:
-      return address ^ ((address >> 7 & 3) << 5);
-  }
+  const std::uint32_t line = address >> 7;
+  if (swizzle == SmemSwizzle::k32B) return address ^ (line & 1) << 4;
+  if (swizzle == SmemSwizzle::k64B) return address ^ (line & 3) << 4;
+  if (swizzle == SmemSwizzle::k128B) return address ^ (line & 7) << 4;
+  if (swizzle == SmemSwizzle::k128B32BAtom) return address ^ (line & 3) << 5;
   return address;
 }
 
@@ -75,17 +68,6 @@ constexpr std::uint64_t encode_wgmma_descriptor(const SmemDescriptor& d) {
   if (d.swizzle == SmemSwizzle::k64B) mode = 2;
   if (d.swizzle == SmemSwizzle::k32B) mode = 3;
   return detail::encode_common(d) | mode << 62;
-}
-
-/// As for wgmma, but bits 48..46 hold the constant 0b001 and bits 63..61 the swizzle (0 none, 1 128
-/// B with 32 B atoms, 2 128 B, 4 64 B, 6 32 B). Bit 52 (absolute leading offset, sm_103a) stays 0.
-constexpr std::uint64_t encode_tcgen05_descriptor(const SmemDescriptor& d) {
-  std::uint64_t mode = 0;
-  if (d.swizzle == SmemSwizzle::k128B32BAtom) mode = 1;
-  if (d.swizzle == SmemSwizzle::k128B) mode = 2;
-  if (d.swizzle == SmemSwizzle::k64B) mode = 4;
-  if (d.swizzle == SmemSwizzle::k32B) mode = 6;
-  return detail::encode_common(d) | std::uint64_t{1} << 46 | mode << 61;
 }
 
 /// A tile of an operand as tensor copies write it: rows of `row_bytes`, cut into boxes of one span

@@ -5,7 +5,7 @@
 
 namespace tilewright {
 
-/// x / divisor for 0 <= x < 2^31 by one multiplication and a shift.
+/// x / divisor for 0 <= x < 2^31 by one multiplication and a shift: see make_fast_divisor().
 struct FastDivisor {
   std::uint32_t multiplier, shift;
 
@@ -13,15 +13,5 @@ struct FastDivisor {
     return static_cast<std::uint32_t>((std::uint64_t{2} * x * multiplier) >> 32) >> shift;
   }
 };
-
-/// For 1 <= divisor < 2^31. With 2^(shift - 1) < divisor <= 2^shift the multiplier
-/// ceil(2^(31 + shift) / divisor) exceeds the quotient by less than divisor <= 2^shift in
-/// 2^(31 + shift), which no x below 2^31 turns into 1.
-constexpr FastDivisor make_fast_divisor(std::uint32_t divisor) {
-  std::uint32_t shift = 0;
-  while ((std::uint32_t{1} << shift) < divisor) ++shift;
-  const std::uint64_t power = std::uint64_t{1} << (31 + shift);
-  return {static_cast<std::uint32_t>((power + divisor - 1) / divisor), shift};
-}
 
 }  // namespace tilewright

@@ -3,8 +3,8 @@
 //
 // One thread issues for the whole CTA (or pair); asynchronous, done when a tcgen05_commit of the
 // same thread has arrived. Products on one accumulator run one after the other. Shared memory is
-// read by the async proxy. Instruction descriptor: arch/instruction_descriptor.h; matrix
-// descriptors: arch/smem_descriptor.h; accumulator and A in Tensor Memory: arch/fragments/tmem.h.
+// read by the async proxy. Descriptors: arch/tcgen05_descriptors.h; accumulator and A in Tensor
+// Memory: arch/fragments/tmem.h.
 #pragma once
 
 #include <cstdint>

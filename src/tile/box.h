@@ -47,13 +47,6 @@ struct Box {
   static __device__ std::uint64_t mn_major(std::uint32_t address) {
     return at<arch::encode_wgmma_descriptor(kBox.describe(arch::Major::kMN))>(address);
   }
-  /// The same for tcgen05.mma.
-  static __device__ std::uint64_t tensor_k_major(std::uint32_t address) {
-    return at<arch::encode_tcgen05_descriptor(kBox.describe(arch::Major::kK))>(address);
-  }
-  static __device__ std::uint64_t tensor_mn_major(std::uint32_t address) {
-    return at<arch::encode_tcgen05_descriptor(kBox.describe(arch::Major::kMN))>(address);
-  }
 
   /// Copies the tile from row `row` on, a box at a time. The map is of elements of ElemBytes, in
   /// boxes of Rows rows of one span.

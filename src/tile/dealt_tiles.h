@@ -45,14 +45,10 @@ struct TileTaker {
   __device__ DealtTile take() const {
     Ring<kDealtTiles>(table.ring).wait_full(at);
     const DealtTile& t = table.tiles[at.stage];
-    return {.first_query = ptx::uniform(t.first_query),
-            .head = ptx::uniform(t.head),
-            .batch = ptx::uniform(t.batch),
-            .is_last = ptx::uniform(t.is_last),
-            .q_begin = ptx::uniform(t.q_begin),
-            .q_len = ptx::uniform(t.q_len),
-            .kv_len = ptx::uniform(t.kv_len),
-            .kv_begin = 0};
+    return {ptx::uniform(t.first_query), ptx::uniform(t.head),
+            ptx::uniform(t.batch),       ptx::uniform(t.is_last),
+            ptx::uniform(t.q_begin),     ptx::uniform(t.q_len),
+            ptx::uniform(t.kv_len),      0};
   }
   __device__ void release() {
     Ring<kDealtTiles>(table.ring).release(at);

@@ -58,17 +58,6 @@ __device__ void multiply_pv(float (&d)[N / 2], const std::uint32_t (&a)[K / 16][
                                                advance_descriptor(b, k * kBoxRowBytes >> 4), true);
 }
 
-/// Issues MMAs that write d, and waits for them: nothing overlaps.
-template <int Count, class Issue>
-__device__ void multiply_and_wait(float (&d)[Count], Issue&& issue) {
-  ptx::wgmma_fence_operand(d);
-  ptx::wgmma_fence_sync_aligned();
-  issue();
-  ptx::wgmma_commit_group_sync_aligned();
-  ptx::wgmma_wait_group_sync_aligned<0>();
-  ptx::wgmma_fence_operand(d);
-}
-
 /// Accumulators re-read as the A operand of the next product: registers 8i..8i+7 of the C fragment
 /// are, in order, the four registers of the A fragment of reduction step i.
 template <class Element, int N>

@@ -1,5 +1,5 @@
 // The instruction descriptor of tcgen05.mma against the manual's table, bit by bit.
-#include "arch/instruction_descriptor.h"
+#include "arch/tcgen05_descriptors.h"
 
 #include <gtest/gtest.h>
 

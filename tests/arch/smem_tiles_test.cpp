@@ -2,6 +2,7 @@
 
 #include "arch/fragments/smem_tiles.h"
 
+#include "arch/tcgen05_descriptors.h"
 #include "base/error.h"
 #include "layout/banks.h"
 #include "layout/constant.h"

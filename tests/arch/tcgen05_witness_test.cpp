@@ -3,6 +3,7 @@
 #include "arch/fragments/block_scales.h"
 #include "arch/fragments/smem_tiles.h"
 #include "arch/fragments/tmem.h"
+#include "arch/tcgen05_descriptors.h"
 #include "sim/tensor/mma_layout.h"
 #include "sim/tensor/shared_descriptor.h"
 #include "tests/arch/smem_operand.h"

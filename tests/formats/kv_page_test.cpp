@@ -2,6 +2,7 @@
 #include "formats/kv_page.h"
 
 #include "formats/kv_row.h"
+#include "ops/operator/make_fast_divisor.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,6 +2,7 @@
 // threshold, page translation.
 #include "kernels/sparse_attention/indexer/indexer_topk.h"
 
+#include "ops/operator/make_fast_divisor.h"
 #include "reference/top_k.h"
 #include "tests/kernels/kernel_test.h"
 

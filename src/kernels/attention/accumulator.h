@@ -8,6 +8,7 @@
 #include "arch/fragments/wgmma.h"
 #include "layout/constant.h"
 #include "layout/fragment_views.h"
+#include "ptx/wgmma_sync.h"
 
 #include <cstdint>
 
@@ -55,5 +56,16 @@ struct Accumulator {
     return x;
   }
 };
+
+/// Issues MMAs that write d, and waits for them: nothing overlaps.
+template <int Count, class Issue>
+__device__ void multiply_and_wait(float (&d)[Count], Issue&& issue) {
+  ptx::wgmma_fence_operand(d);
+  ptx::wgmma_fence_sync_aligned();
+  issue();
+  ptx::wgmma_commit_group_sync_aligned();
+  ptx::wgmma_wait_group_sync_aligned<0>();
+  ptx::wgmma_fence_operand(d);
+}
 
 }  // namespace tilewright::tile

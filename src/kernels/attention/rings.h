@@ -10,9 +10,9 @@
 
 namespace tilewright::tile {
 
-/// Queries have a ring per consumer warpgroup, keys and values one
-/// each: what a warpgroup has used up can be filled again whatever the others do. C, the kernel's
-/// Config: Element, kHeadDim, kValueDim, kKeys of a step, kConsumers, kQStages, kKvStages.
+/// Queries have a ring per consumer warpgroup, keys and values one each: what a warpgroup has used
+/// up can be filled again whatever the others do. C, the kernel's Config: Element, kHeadDim,
+/// kValueDim, kKeys of a step, kConsumers, kQStages, kKvStages.
 template <class C>
 struct AttentionShared {
   using QBox = Box<kernels::kWarpgroupRows, 2 * kernels::boxed_columns(C::kHeadDim)>;

@@ -2,7 +2,7 @@
 // through one ring, of every step an item of each.
 #pragma once
 
-#include "arch/instruction_descriptor.h"
+#include "arch/tcgen05_descriptors.h"
 #include "kernels/attention_sm100/descale.h"
 #include "kernels/attention_sm100/polynomial.h"
 #include "kernels/attention_sm100/stage_h_e4m3.h"
@@ -116,8 +116,9 @@ struct E4m3Tiles : TilesInFlight<Kernel, kernels::stage_h_tiles(HeadDim), HeadDi
       ptx::tcgen05_commit(Ring<kStages>(shared.ring).empty(box_position<kStages>(index)));
     }
     __device__ void score(std::int32_t step, int t) const {
-      const std::uint64_t a = KeyItem::tensor_k_major(ptx::shared_address(shared.q[t]));
-      const std::uint64_t b = KeyItem::tensor_k_major(item(2 * step));
+      const std::uint64_t a =
+          arch::tcgen05_descriptor<KeyItem::kBox>(ptx::shared_address(shared.q[t]));
+      const std::uint64_t b = arch::tcgen05_descriptor<KeyItem::kBox>(item(2 * step));
 #pragma unroll
       for (std::uint32_t byte = 0; byte < HeadDim; byte += kStepBytes) {
         const std::uint32_t units = (byte / kSpan * kSpanBoxBytes + byte % kSpan) >> 4;
@@ -129,7 +130,8 @@ struct E4m3Tiles : TilesInFlight<Kernel, kernels::stage_h_tiles(HeadDim), HeadDi
     }
     template <int First, int End>
     __device__ void add_values(std::int32_t step, int t) const {
-      const std::uint64_t b = KeyItem::tensor_mn_major(item(2 * step + 1));
+      const std::uint64_t b =
+          arch::tcgen05_descriptor<KeyItem::kBox, arch::Major::kMN>(item(2 * step + 1));
 #pragma unroll
       for (std::uint32_t key = First; key < End; key += kStepBytes)
         ptx::tcgen05_mma_f8f6f4_tmem(

@@ -4,7 +4,7 @@
 // swizzle. Accumulators and A operands in Tensor Memory have 128 rows, one a lane.
 #pragma once
 
-#include "arch/instruction_descriptor.h"
+#include "arch/tcgen05_descriptors.h"
 #include "arch/tensor_memory_index.h"
 #include "ptx/tcgen05_mma.h"
 #include "tile/box.h"
@@ -46,7 +46,8 @@ template <class Element, int Keys, int Rows = kTensorRows, int Ctas = 1>
 __device__ void issue_scores(std::uint32_t s, std::uint32_t q_box, std::uint32_t k_box,
                              bool accumulate) {
   constexpr std::uint32_t kInstruction = mma_instruction<Element, Keys, Rows>(arch::Major::kK);
-  const std::uint64_t a = TensorBox::tensor_k_major(q_box), b = TensorBox::tensor_k_major(k_box);
+  const std::uint64_t a = arch::tcgen05_descriptor<TensorBox::kBox>(q_box),
+                      b = arch::tcgen05_descriptor<TensorBox::kBox>(k_box);
 #pragma unroll
   for (int k = 0; k < kBoxElems; k += kMmaK)
     ptx::tcgen05_mma_f16<Ctas>(s, a + (k * 2 >> 4), b + (k * 2 >> 4), kInstruction,
@@ -60,7 +61,7 @@ __device__ void issue_scores_of_halves(std::uint32_t s, std::uint32_t q, std::ui
                                        bool accumulate) {
   constexpr std::uint32_t kInstruction =
       mma_instruction<Element, Keys, kTensorRows>(arch::Major::kK);
-  const std::uint64_t b = TensorBox::tensor_k_major(k_box);
+  const std::uint64_t b = arch::tcgen05_descriptor<TensorBox::kBox>(k_box);
 #pragma unroll
   for (int k = 0; k < kBoxElems; k += kMmaK)
     ptx::tcgen05_mma_f16_tmem<2>(s, q + arch::packed_columns(k), b + (k * 2 >> 4), kInstruction,
@@ -75,7 +76,8 @@ __device__ void issue_values(std::uint32_t o, std::uint32_t p, std::uint32_t v_b
                              bool accumulate) {
   constexpr std::uint32_t kInstruction =
       mma_instruction<Element, kBoxElems * Boxes * Ctas, kTensorRows * Ctas>(arch::Major::kMN);
-  const std::uint64_t b = Box<kBoxRows, Boxes * kBoxRowBytes>::tensor_mn_major(v_box);
+  const std::uint64_t b =
+      arch::tcgen05_descriptor<Box<kBoxRows, Boxes * kBoxRowBytes>::kBox, arch::Major::kMN>(v_box);
 #pragma unroll
   for (int k = First; k < Keys; k += kMmaK) {
     ptx::tcgen05_mma_f16_tmem<Ctas>(o, p + arch::packed_columns(k), b + (k * kBoxRowBytes >> 4),
@@ -92,11 +94,12 @@ __device__ void issue_values_of_halves(std::uint32_t o, std::uint32_t p_boxes,
   constexpr int kColumns = 4 * kBoxElems, kRows = kTensorRows / 2;
   constexpr std::uint32_t kInstruction =
       mma_instruction<Element, kColumns, 2 * kRows>(arch::Major::kMN);
-  const std::uint64_t b = Box<Keys, kColumns>::tensor_mn_major(v_boxes);
+  const std::uint64_t b =
+      arch::tcgen05_descriptor<Box<Keys, kColumns>::kBox, arch::Major::kMN>(v_boxes);
 #pragma unroll
   for (int k = 0; k < Keys; k += kMmaK) {
     const std::uint64_t a =
-        TensorBox::tensor_k_major(p_boxes + k / kBoxElems * kRows * kBoxRowBytes) +
+        arch::tcgen05_descriptor<TensorBox::kBox>(p_boxes + k / kBoxElems * kRows * kBoxRowBytes) +
         (k % kBoxElems * 2 >> 4);
     ptx::tcgen05_mma_f16<2>(o, a, b + (k * kBoxRowBytes >> 4), kInstruction, accumulate || k > 0);
   }

@@ -1,6 +1,5 @@
 #include "ops/attention/bind.h"
 
-#include "base/fast_divisor.h"
 #include "device/tensor_map.h"
 #include "ops/attention/fp8.h"
 #include "ops/attention/padding.h"
@@ -9,6 +8,7 @@
 #include "ops/attention/sm100.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/box_map.h"
+#include "ops/operator/make_fast_divisor.h"
 
 #include <algorithm>
 #include <cmath>

@@ -43,8 +43,9 @@ kernels::PageCopies attention_page_copies(const AttentionKernel& kernel,
   if (attention_widens(p)) return kernels::PageCopies::kWarps;
   if (!kernel.computes_in_e4m3() && keys / box <= kernels::thread_parts(keys))
     return kernels::PageCopies::kThread;
-  // A part of 64 columns is one copy, and worth it from half as many keys on.
-  const int fewest = kernels::kFewestBoxKeys / (attention_width(kernel, p) == 64 ? 2 : 1);
+  // Keys of a part that is worth its tensor copies, which take about as long whatever they have. A
+  // part of 64 columns is one copy, and worth it from half as many on.
+  const int fewest = attention_width(kernel, p) == 64 ? 4 : 8;
   const bool has_rows = box < fewest && finds_rows(p);
   return has_rows ? kernels::PageCopies::kRows : kernels::PageCopies::kWarps;
 }

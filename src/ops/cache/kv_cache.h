@@ -7,6 +7,7 @@
 #include "formats/kv_row.h"
 #include "kernels/sparse_attention/cache/cache_write.h"
 #include "kernels/sparse_attention/kv_pages.h"
+#include "ops/operator/make_fast_divisor.h"
 #include "ops/operator/problem_checks.h"
 
 namespace tilewright::ops {

@@ -8,6 +8,7 @@
 #include "ops/decode/problem.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/box_map.h"
+#include "ops/operator/make_fast_divisor.h"
 #include "ops/operator/operator.h"
 #include "ops/operator/rotary_checks.h"
 

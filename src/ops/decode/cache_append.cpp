@@ -7,6 +7,7 @@
 #include "ops/operator/arguments.h"
 #include "ops/operator/cache_checks.h"
 #include "ops/operator/ceil_div.h"
+#include "ops/operator/make_fast_divisor.h"
 #include "ops/operator/operator.h"
 #include "ops/operator/problem_checks.h"
 #include "ops/operator/rotary_checks.h"

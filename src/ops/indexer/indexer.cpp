@@ -11,6 +11,7 @@
 #include "ops/indexer/key_map.h"
 #include "ops/indexer/plan.h"
 #include "ops/operator/arguments.h"
+#include "ops/operator/make_fast_divisor.h"
 #include "ops/operator/operator.h"
 #include "ops/operator/rotary_checks.h"
 #include "ops/operator/sequence_checks.h"

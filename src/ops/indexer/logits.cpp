@@ -9,6 +9,7 @@
 #include "ops/indexer/plan.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/ceil_div.h"
+#include "ops/operator/make_fast_divisor.h"
 #include "ops/operator/operator.h"
 #include "ops/operator/problem_checks.h"
 #include "ops/operator/sequence_checks.h"

@@ -6,6 +6,7 @@
 #include "ops/latent_attention/problem.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/box_map.h"
+#include "ops/operator/make_fast_divisor.h"
 #include "ops/operator/operator.h"
 
 #include <algorithm>

@@ -7,6 +7,7 @@
 #include "ops/cache/kv_cache.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/ceil_div.h"
+#include "ops/operator/make_fast_divisor.h"
 #include "ops/operator/operator.h"
 #include "ops/sparse_attention/problem.h"
 

@@ -107,6 +107,7 @@ __device__ void attention_k6(const AttentionParams& params) {
     typename C::Worker{params, shared.rings, index,   {},
                        {},     {},           staging, ptx::shared_address(&shared.zero)}
         .run(shared);
+    if (C::kVariant.stages_out && threadIdx.x % 128 == 0) ptx::cp_async_bulk_wait_group<0>();
   }
 }
 

@@ -5,7 +5,6 @@
 #include "kernels/attention/barriers.h"
 #include "kernels/attention/forward/k6_variant.h"
 #include "kernels/attention/rings.h"
-#include "ptx/bulk_tensor_copy.h"
 #include "ptx/load_store.h"
 #include "ptx/warp_roles.h"
 #include "tile/dealt_tiles.h"
@@ -109,11 +108,9 @@ struct K6Worker : C::Consumer {
     tile::pack_operand<typename C::Element, kKeys>(p, s);
     correction[0] = correction[1] = 1.0f;
     --n;
-    if constexpr (kCuts) {
-      if (is_half && n >= tiles.begin && n >= own.plain_begin && n < own.plain_end) {
-        step<true, true>(s, o, p, softmax, correction, rows, n);
-        --n;
-      }
+    if (kCuts && is_half && n >= tiles.begin && n >= own.plain_begin && n < own.plain_end) {
+      step<true, kCuts>(s, o, p, softmax, correction, rows, n);
+      --n;
     }
     for (; n >= tiles.begin; --n) {
       if (n >= own.plain_begin && n < own.plain_end) {
@@ -140,6 +137,23 @@ struct K6Worker : C::Consumer {
     }
   }
 
+  // An idle warpgroup's tile, whose last keys have been released: it takes its turns.
+  __device__ void skip(const K6Work<C>& work) {
+    this->clear_values_behind(work.tile.kv_len, work.tiles.end);
+#pragma unroll 1
+    for (std::int32_t n = work.tiles.end - 2; n >= work.tiles.begin; --n) {
+      if (polls()) this->wait_k();
+      await_turn();
+      pass_turn();
+      this->release_k();
+      if (polls()) this->wait_v();
+      this->release_v();
+    }
+    this->wait_v();
+    this->release_v();
+    this->q_at.advance();
+  }
+
   // Until the queries of a tile and its last keys are there.
   __device__ void wait_first() const {
     this->wait_q();
@@ -153,12 +167,10 @@ struct K6Worker : C::Consumer {
     if (!work.has_keys) return work;
     if constexpr (kCuts) work.is_half = this->sees_half(work.tile, work.tiles);
     wait_first();
-    if constexpr (Base::kMayIdle) {
-      work.is_idle = this->is_idle(work.tile);
-      if (work.is_idle) {
-        this->release_k();
-        return work;
-      }
+    if constexpr (Base::kMayIdle) work.is_idle = this->is_idle(work.tile);
+    if (Base::kMayIdle && work.is_idle) {
+      this->release_k();
+      return work;
     }
     if constexpr (kCuts) {
       if (work.is_half) {
@@ -182,9 +194,7 @@ struct K6Worker : C::Consumer {
       taker.release();
       if (!work.has_keys || (Base::kMayIdle && work.is_idle)) {
         if (!work.has_keys) this->finish(o, softmax, work.tile);
-        if constexpr (Base::kMayIdle) {
-          if (work.is_idle) this->skip(*this, work);
-        }
+        if (Base::kMayIdle && work.is_idle) skip(work);
         work = begin(taker, s);
         continue;
       }
@@ -193,7 +203,6 @@ struct K6Worker : C::Consumer {
       this->finish(o, softmax, work.tile);
       work = begin(taker, s);
     }
-    if (C::kVariant.stages_out && threadIdx.x % 128 == 0) ptx::cp_async_bulk_wait_group<0>();
   }
 };
 

@@ -61,23 +61,6 @@ struct PagedConsumer : AttentionConsumer<C> {
     const bool may_be = params.q_tiles == 1 || pages().copies != kernels::PageCopies::kThread;
     return may_be && query_of(tile.first_query + first) >= tile.q_len;
   }
-  /// Such a tile, whose first keys have been released: it takes the turns that there are.
-  template <class Worker, class Work>
-  __device__ static void skip(Worker& worker, const Work& work) {
-    worker.clear_values_behind(work.tile.kv_len, work.tiles.end);
-#pragma unroll 1
-    for (std::int32_t n = work.tiles.end - 2; n >= work.tiles.begin; --n) {
-      if (worker.polls()) worker.wait_k();
-      worker.await_turn();
-      worker.pass_turn();
-      worker.release_k();
-      if (worker.polls()) worker.wait_v();
-      worker.release_v();
-    }
-    worker.wait_v();
-    worker.release_v();
-    worker.q_at.advance();
-  }
 
   __device__ Rows rows_of(std::int32_t first_row, std::int32_t shift, std::int32_t kv_len) const {
     const std::int32_t row =

@@ -14,13 +14,9 @@
 
 namespace tilewright::kernels {
 
-constexpr K6Variant as_listed(K6Variant form) {
-  return form;
-}
-
 /// What a form means for the roles of its kernel, which may choose otherwise than the list where no
 /// caller sees it (and use fewer stages).
-template <class ElementType, int VariantIndex, K6Variant (*Choose)(K6Variant) = as_listed>
+template <class ElementType, int VariantIndex, auto Choose = [](K6Variant form) { return form; }>
 struct PagedForm {
   using Element = ElementType;
   static constexpr K6Variant kVariant = Choose(kK6PagedVariants[VariantIndex]);
@@ -31,7 +27,6 @@ struct PagedForm {
   // All registers of an SM are dealt out at the launch, and dealt again by role.
   static constexpr int kProducerRegisters = kConsumers == 3 ? 56 : 72;
   static constexpr int kConsumerRegisters = kConsumers == 3 ? 152 : 216;
-
   using Tiles = tile::ChunkTiles<kKeys>;
 
   /// That take tiles, of those that produce.

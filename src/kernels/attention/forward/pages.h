@@ -17,8 +17,6 @@ constexpr int thread_parts(int keys) {
 }
 inline constexpr int kPageWarps = 4;
 inline constexpr int kTileLists = 2;  ///< see paged_tiles.h
-/// Of a part that is worth a tensor copy, which takes about as long whatever it has.
-inline constexpr int kFewestBoxKeys = 8;
 
 /// Rows of a tile are queries times the heads that share keys, up to 64 of them: row r of a
 /// sequence's is query r >> group_shift of head r % (1 << group_shift) of a group. Tiles are copied

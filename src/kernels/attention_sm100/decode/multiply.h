@@ -7,7 +7,7 @@
 // codes are codes: a row of queries or weights is then three columns, parts of the same number.
 #pragma once
 
-#include "arch/instruction_descriptor.h"
+#include "arch/tcgen05_descriptors.h"
 #include "kernels/attention_sm100/decode/state.h"
 #include "ptx/tcgen05_mma.h"
 #include "tile/tensor_memory.h"

@@ -1,8 +1,8 @@
 // The warp that multiplies block-scaled operands.
 #pragma once
 
-#include "arch/instruction_descriptor.h"
 #include "arch/smem_descriptor.h"
+#include "arch/tcgen05_descriptors.h"
 #include "kernels/linear/block_scaled/stages.h"
 #include "ptx/fence.h"
 #include "ptx/tcgen05_block_scale.h"
@@ -38,14 +38,10 @@ struct BlockScaledMultiplier {
   /// atom of scales, 32 rows of 16 bytes.
   static __device__ std::uint64_t describe_operand(std::uint32_t address) {
     constexpr arch::SmemBox kRows = {128, kernels::kBlockScaledStepBytes, arch::SmemSwizzle::k128B};
-    constexpr std::uint64_t kAtZero =
-        arch::encode_tcgen05_descriptor(kRows.describe(arch::Major::kK));
-    return kAtZero | address >> 4;
+    return arch::tcgen05_descriptor<kRows>(address);
   }
   static __device__ std::uint64_t describe_scales(std::uint32_t address) {
-    constexpr std::uint64_t kAtZero =
-        arch::encode_tcgen05_descriptor({.leading_bytes = 16, .stride_bytes = 128});
-    return kAtZero | address >> 4;
+    return arch::tcgen05_descriptor<arch::SmemBox{32, 16, arch::SmemSwizzle::kNone}>(address);
   }
   static constexpr std::uint32_t describe_instruction(std::uint32_t scale_id) {
     arch::BlockScaledMmaInstruction i = {.m = static_cast<std::uint32_t>(C.instruction_m()),

@@ -2,7 +2,7 @@
 // says how they work together.
 #pragma once
 
-#include "arch/instruction_descriptor.h"
+#include "arch/tcgen05_descriptors.h"
 #include "kernels/sparse_attention/pair/rows.h"
 #include "kernels/sparse_attention/pair/shared.h"
 #include "ptx/grid_dependency.h"
@@ -52,7 +52,8 @@ struct PairMultiplier {
     constexpr int kBoxes = Form::kHasWideQueries ? tile::kPairBoxes : 0;
 #pragma unroll
     for (int box = 0; box < kBoxes; ++box) {
-      const std::uint64_t b = Keys::tensor_k_major(keys(step) + box * tile::kPairBoxBytes);
+      const std::uint64_t b =
+          arch::tcgen05_descriptor<Keys::kBox>(keys(step) + box * tile::kPairBoxBytes);
 #pragma unroll
       for (int k = 0; k < tile::kBoxColumns; k += kMmaK) {
         const std::uint32_t a = columns + Form::kQueries + (box * tile::kBoxColumns + k) / 2;
@@ -61,7 +62,8 @@ struct PairMultiplier {
       }
     }
     if constexpr (Form::kHasTail) {
-      const std::uint64_t b = Tails::tensor_k_major(ptx::shared_address(shared.tail.tails[stage]));
+      const std::uint64_t b =
+          arch::tcgen05_descriptor<Tails::kBox>(ptx::shared_address(shared.tail.tails[stage]));
 #pragma unroll
       for (int k = 0; k < Form::kTailDims; k += kMmaK) {
         const std::uint32_t a = columns + Form::kQueries + (tile::kPairHalfDims + k) / 2;
@@ -78,7 +80,8 @@ struct PairMultiplier {
     tile::wait_for_pair(ptx::shared_address(&shared.p_ready[step % 2]), step / 2 & 1);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const std::uint64_t b = Keys::tensor_mn_major(keys(step) + i * 2 * tile::kPairBoxBytes);
+      const std::uint64_t b = arch::tcgen05_descriptor<Keys::kBox, arch::Major::kMN>(
+          keys(step) + i * 2 * tile::kPairBoxBytes);
 #pragma unroll
       for (int k = 0; k < kSparseBlockKeys; k += kMmaK) {
         ptx::tcgen05_mma_f16_tmem<2>(columns + tile::kPairResults + i * 128, weights(step) + k / 2,

@@ -1,7 +1,7 @@
 // Shared memory of a CTA of the pair, its barriers, and the columns of Tensor Memory.
 #pragma once
 
-#include "arch/instruction_descriptor.h"
+#include "arch/tcgen05_descriptors.h"
 #include "kernels/sparse_attention/pair/half_sums.h"
 #include "kernels/sparse_attention/pair/sm100_decode_pair.h"
 #include "ptx/cluster.h"

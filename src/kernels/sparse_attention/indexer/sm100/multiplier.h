@@ -1,7 +1,7 @@
 // The thread that multiplies tiles of keys with the queries of a part.
 #pragma once
 
-#include "arch/instruction_descriptor.h"
+#include "arch/tcgen05_descriptors.h"
 #include "kernels/sparse_attention/indexer/sm100/shared.h"
 #include "ptx/tcgen05_block_scale.h"
 #include "ptx/tcgen05_mma.h"
@@ -42,9 +42,9 @@ struct TensorIndexerMultiplier {
   }
   /// An atom of scales: 32 rows of 16 bytes.
   static __device__ void copy_scales(std::uint32_t column, const std::uint32_t* atom) {
-    constexpr std::uint64_t kAtZero =
-        arch::encode_tcgen05_descriptor({.leading_bytes = 16, .stride_bytes = 128});
-    ptx::tcgen05_cp_32x128b_warpx4(column, kAtZero | ptx::shared_address(atom) >> 4);
+    constexpr arch::SmemBox kAtom = {32, 16, arch::SmemSwizzle::kNone};
+    ptx::tcgen05_cp_32x128b_warpx4(column,
+                                   arch::tcgen05_descriptor<kAtom>(ptx::shared_address(atom)));
   }
   __device__ std::uint32_t query_scales() const {
     return tmem + Traits::kQueryScales + query.stage * 2 * Traits::kScaleColumns;
@@ -60,8 +60,9 @@ struct TensorIndexerMultiplier {
     int accumulators;
 
     __device__ Block(const TensorIndexerMultiplier& m, const TensorIndexerPart& part, int first)
-        : b(Operand::tensor_k_major(m.rings.queries(m.query.stage, m.params.columns) +
-                                    static_cast<std::uint32_t>(first * Traits::kRowBytes))),
+        : b(arch::tcgen05_descriptor<Operand::kBox>(
+              m.rings.queries(m.query.stage, m.params.columns) +
+              static_cast<std::uint32_t>(first * Traits::kRowBytes))),
           scales(m.query_scales() +
                  static_cast<std::uint32_t>(first / Traits::kColumns) * Traits::kScaleColumns) {
       const int columns = min(part.columns - first, Traits::kProductColumns);
@@ -118,7 +119,7 @@ struct TensorIndexerMultiplier {
     for (std::int32_t tile = 0; tile < tiles; ++tile) {
       wait_for_tensor_memory(rings.full(key.stage), key.parity);
       if constexpr (!Traits::kIsFp8) copy_scales(key_scales(), rings.shared.key_scales[key.stage]);
-      const std::uint64_t a = Operand::tensor_k_major(rings.tile(key.stage));
+      const std::uint64_t a = arch::tcgen05_descriptor<Operand::kBox>(rings.tile(key.stage));
       multiply(block, a, key_scales());
       if (!Traits::kIsFp8 && has_second) multiply(second, a, key_scales());
       ptx::tcgen05_commit(rings.empty(key.stage));

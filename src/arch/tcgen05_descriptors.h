@@ -1,5 +1,5 @@
-// The 32-bit instruction descriptor of tcgen05.mma: types, shapes and majors of the operands.
-// Source: PTX ISA, "Instruction descriptor".
+// The descriptors of tcgen05.mma: of operands in shared memory, and of the instruction. Source: PTX
+// ISA, "tcgen05: Shared memory descriptor" and "Instruction descriptor".
 #pragma once
 
 #include "arch/smem_descriptor.h"
@@ -7,6 +7,24 @@
 #include <cstdint>
 
 namespace tilewright::arch {
+
+/// As for wgmma, but bits 48..46 hold the constant 0b001 and bits 63..61 the swizzle (0 none, 1 128
+/// B with 32 B atoms, 2 128 B, 4 64 B, 6 32 B). Bit 52 (absolute leading offset, sm_103a) stays 0.
+constexpr std::uint64_t encode_tcgen05_descriptor(const SmemDescriptor& d) {
+  std::uint64_t mode = 0;
+  if (d.swizzle == SmemSwizzle::k128B32BAtom) mode = 1;
+  if (d.swizzle == SmemSwizzle::k128B) mode = 2;
+  if (d.swizzle == SmemSwizzle::k64B) mode = 4;
+  if (d.swizzle == SmemSwizzle::k32B) mode = 6;
+  return detail::encode_common(d) | std::uint64_t{1} << 46 | mode << 61;
+}
+
+/// The same of a box at a shared-memory address that is known at run time.
+template <SmemBox Box, Major M = Major::kK>
+constexpr std::uint64_t tcgen05_descriptor(std::uint32_t address) {
+  constexpr std::uint64_t kAtZero = encode_tcgen05_descriptor(Box.describe(M));
+  return kAtZero | address >> 4;
+}
 
 /// Codes of the operand formats; which table counts depends on the kind.
 enum class MmaF16Type : std::uint32_t { kF16 = 0, kBf16 = 1 };  // kind::f16
