@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "cli/generate/ranks.h"
+#include "cli/tool/kernel_times.h"
 #include "cli/tool/model_options.h"
 #include "cli/tool/time_sample.h"
 #include "model/text/generate.h"
@@ -129,6 +130,7 @@ void print_scores(const json& report, const Style& style) {
   print(fmt::format("{} of {} chunks of {}; {} in {:.1f} s\n", report["chunks"].size(),
                     report["chunks_in_file"].get<std::int64_t>(), report["file"].get<std::string>(),
                     report["runner"].get<std::string>(), report["seconds"].get<double>()));
+  print(kernel_times_text(report));
 }
 
 void run_eval(const EvalArgs& args, Context& context) {
@@ -139,6 +141,7 @@ void run_eval(const EvalArgs& args, Context& context) {
           "--kl: the float64 model takes longer than ranks wait for each other; leave out --gpus "
           "and --parallel, or --kl");
   if (!begin_ranks(args.ranks, context)) return;
+  KernelTimes times;
   const Tokenizer tokenizer = open_tokenizer(args.model, model_config(args.model));
   const Texts texts = read_texts(args, tokenizer);
   const auto runner =
@@ -152,7 +155,9 @@ void run_eval(const EvalArgs& args, Context& context) {
                  {"experts", open_weights(args.model)->expert_format()},
                  {"runner", runner->description()},
                  {"chunks_in_file", texts.in_file}};
+  if (!are_processes(args.ranks)) times.begin(simulated_device(context.device), args.ranks.gpus);
   report["chunks"] = score(args, texts, tokenizer, *runner, base.get());
+  times.add_to(report);
   report["bits_per_byte"] = mean(report["chunks"], "bits_per_byte", "bytes");
   if (base) report["kl_nats"] = mean(report["chunks"], "kl_nats", "tokens");
   if (base) report["same_best"] = mean(report["chunks"], "same_best", "tokens");

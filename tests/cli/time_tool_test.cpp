@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -106,6 +108,47 @@ TEST(TimeTool, ASampleHasNoResults) {
     EXPECT_EQ(outcome.status, 2) << wrong;
     EXPECT_THAT(outcome.out, HasSubstr("1 to 1024")) << wrong;
   }
+}
+
+// Commands of many launches: what is predicted of all of them, in the member that operators have.
+TEST(TimeTool, QuantizeSumsUpItsKernels) {
+  const ScopedFolder folder;
+  const std::string command = "--device sim:h200 --json quantize " TILEWRIGHT_TEST_DATA
+                              "/quantize/tiny_dsv4_rows.safetensors " +
+                              (folder / "out.safetensors").string() + " --no-errors";
+  const auto counted = [&](const std::string& option) {
+    std::filesystem::remove(folder / "out.safetensors");
+    const Outcome outcome = run_tool(command + option);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return outcome.parsed().value("counted", json());
+  };
+  const json of_all = counted(" --time");
+  ASSERT_TRUE(of_all.contains("predicted")) << of_all;
+  const json& predicted = of_all["predicted"];
+  EXPECT_EQ(predicted["launches"], 3);  // a tensor each
+  EXPECT_EQ(of_all["kernels"].size(), 3U);
+  EXPECT_GT(predicted["us"].get<double>(), predicted["launch_us"].get<double>());
+  EXPECT_GT(predicted["launch_us"].get<double>(), 0);
+  EXPECT_TRUE(counted("").is_null());
+}
+
+TEST(TimeTool, GenerateSumsUpItsSteps) {
+  const auto run = [](const std::string& options) {
+    const Outcome outcome =
+        run_tool("--device sim:h200 --json " + options + " generate -p a --max-tokens 1");
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return outcome.parsed();
+  };
+  const json timed = run("--time"), plain = run("");
+  EXPECT_EQ(timed["sequences"], plain["sequences"]);
+  EXPECT_FALSE(plain.contains("counted"));
+  const json& predicted = timed["counted"]["predicted"];
+  ASSERT_TRUE(predicted.contains("us")) << predicted;
+  // One step of six layers, from its tokens to the one that is drawn.
+  EXPECT_GT(predicted["launches"].get<double>(), 6 * 10);
+  EXPECT_GT(predicted["us"].get<double>(), predicted["launch_us"].get<double>());
+  const std::vector<std::string> kernels = timed["counted"]["kernels"];
+  EXPECT_THAT(kernels, testing::IsSupersetOf({"hyper_embed", "sample_rows"}));
 }
 
 }  // namespace

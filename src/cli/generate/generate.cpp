@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "cli/generate/ranks.h"
 #include "cli/generate/trace.h"
+#include "cli/tool/kernel_times.h"
 #include "cli/tool/model_options.h"
 #include "cli/tool/terminal_text.h"
 #include "cli/tool/time_sample.h"
@@ -187,6 +188,7 @@ void print_rates(const json& report, const Style& style) {
                        part["tokens"].get<std::int64_t>(), part["seconds"].get<double>(),
                        part["tokens_per_second"].get<double>());
   };
+  print(kernel_times_text(report));
   const json& drafts = report["drafts"];
   if (drafts["drafted"] > 0)
     print(style.faint(fmt::format("drafts {} of {} right, {:.3g} tokens a step of a sequence\n",
@@ -238,6 +240,7 @@ std::unique_ptr<model::Runner> make_prompt_runner(const GenerateArgs& args, Cont
 void run_prompts(const GenerateArgs& args, Context& context) {
   refuse_time_sample("generate needs the results of all CTAs");
   if (!begin_ranks(args.ranks, context)) return;
+  KernelTimes times;
   require(args.options.max_seconds == 0 || !are_processes(args.ranks), ErrorKind::kInvalidArgument,
           "--max-seconds {:g}: ranks that are processes would each stop by a clock of their own; "
           "use --max-tokens",
@@ -260,10 +263,12 @@ void run_prompts(const GenerateArgs& args, Context& context) {
   if (!args.ignores_end) options.ends = end_tokens(model_config(args.model), tokenizer);
   // What random weights say is no text.
   const bool has_text = args.model.synthetic.empty();
+  if (!are_processes(args.ranks)) times.begin(simulated_device(context.device), args.ranks.gpus);
   TextOutput output(prompts, tokenizer, options.ends, context.style(), !context.json && has_text);
   const auto result = model::generate(*runner, tokens, options,
                                       [&](std::int64_t, int token) { output.add(token); });
   json report = to_json(prompts, result);
+  times.add_to(report);
   for (std::size_t i = 0; has_text && i < prompts.size(); ++i)
     report["sequences"][i]["text"] = shown(tokenizer, written(result, i));
   report["runner"] = runner->description();

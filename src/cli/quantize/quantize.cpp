@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "cli/quantize/job.h"
 #include "cli/tool/command.h"
+#include "cli/tool/kernel_times.h"
 #include "cli/tool/time_sample.h"
 
 #include <memory>
@@ -97,14 +98,18 @@ void print_report(const nlohmann::json& report, const Style& style) {
                     report["bytes_in"].get<double>() * 1e-6,
                     report["bytes_out"].get<double>() * 1e-6, report["seconds"].get<double>(),
                     report["device"].get<std::string>()));
+  print(kernel_times_text(report));
   print(fmt::format("written: {}\n", report["out"].get<std::string>()));
 }
 
 void run_quantize(const QuantizeToolArgs& args, Context& context) {
   refuse_time_sample("quantize writes the results of all CTAs");
+  KernelTimes times;
   const std::optional<Device> device =
       args.is_dequantizing ? std::nullopt : choose_device(context.device, args.on_host);
+  times.begin(device);
   nlohmann::json report = run_quantize_job(job_of(args), device);
+  times.add_to(report);
   report["device"] = device ? device->name() : "the host";
   context.json ? print_json(report) : print_report(report, context.style());
 }
