@@ -307,6 +307,11 @@ TEST(SimTool, BenchMeasuresEachCheckLevel) {
     EXPECT_GT(entry["thread_instructions_per_second"], 1e6);
     EXPECT_FALSE(entry.contains("gflops"));
   }
+  // What predictions cost: a column of its own, of every kernel that is timed here.
+  const json timed = run_tool("--time --json bench sim copy --seconds 0.001").parsed()["cases"];
+  ASSERT_EQ(timed.size(), 8u);
+  for (std::size_t i = 0; i < timed.size(); ++i) EXPECT_EQ(timed[i]["is_timed"], i % 4 == 3);
+  EXPECT_GT(timed[3]["slowdown"].get<double>(), 1);
   EXPECT_EQ(run_tool("bench sim nonsense").status, 1);
 }
 
