@@ -23,7 +23,7 @@ FAMILIES = (("#2f7fc1", "#62aef0"), ("#178f8a", "#46c2bd"), ("#b9562f", "#e0764e
 
 
 # Logs of shapes at which several kernels were measured.
-CHOICES = ("attention", "decode", "sparse", "linear", "choices-linear", "moe")
+CHOICES = ("attention", "long", "decode", "sparse", "linear", "choices-linear", "moe")
 
 
 def read_logs(folder=LOGS, families=tuple(TITLES)):

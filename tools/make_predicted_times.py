@@ -41,6 +41,8 @@ POINTS_OF_B200 = ("src/bench/timing/blackwell_points.cpp",)
 # Logs of an H200, options of `bench timing`, folders of its kernels.
 H200 = {
     "attention": (["2026-11-28-attention-timed-h200.json"], ["--lengths", "512"], ("attention",)),
+    "long": (["2026-11-28-attention-timed-h200.json", "2026-11-28-attention-long-timed-h200.json"],
+             ["--lengths", "1024,2048,4096,8192"], ("attention",)),
     "decode": (["2026-11-28-decode-timed-h200.json", "2026-11-28-decode-timed-r16-tma-h200.json",
                 "2026-11-28-decode-timed-r64-h200.json"], ["--most-us", "100"], ("attention/decode",)),
     "sparse": (["2026-11-28-sparse-timed-h200.json", "2026-11-28-sparse-timed-kernels-h200.json"],
