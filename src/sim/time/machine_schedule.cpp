@@ -192,6 +192,34 @@ class Scheduler {
       }
     }
     for (std::uint32_t& pair : out_.pair) pair = pair == kNoOwner ? kNoOwner : number[pair];
+    group_blocks(members);
+  }
+
+  // Neighbours most of whose instructions lie between the same two jumps. Of a block with copies it
+  // is not known which copy goes with which of its neighbour's.
+  void group_blocks(const std::vector<std::vector<std::uint32_t>>& members) {
+    std::vector<std::uint32_t> stretch(machine_.size());
+    for (std::size_t i = 1; i < machine_.size(); ++i)
+      stretch[i] = stretch[i - 1] + (is_jump(machine_[i - 1]) ? 1 : 0);
+    out_.group.resize(members.size());
+    std::uint32_t before = kNoOwner;  // stretch of the last block that has instructions
+    for (std::size_t b = 0; b < members.size(); ++b) {
+      out_.group[b] = static_cast<std::uint32_t>(b);
+      const bool has_copies = out_.blocks[b].size() != members[b].size();
+      const std::uint32_t now = has_copies ? kNoOwner : most_frequent(members[b], stretch, before);
+      if (b != 0 && now != kNoOwner && now == before) out_.group[b] = out_.group[b - 1];
+      before = now;
+    }
+  }
+
+  /// Of the stretches of the members the one with most of them; `otherwise` without members.
+  static std::uint32_t most_frequent(const std::vector<std::uint32_t>& members,
+                                     const std::vector<std::uint32_t>& stretch,
+                                     std::uint32_t otherwise) {
+    std::map<std::uint32_t, std::size_t> count;
+    for (const std::uint32_t insn : members) ++count[stretch[insn]];
+    const auto most = std::ranges::max_element(count, {}, [](const auto& one) { return one.second; });
+    return most == count.end() ? otherwise : most->first;
   }
 
   /// Members of a block without those of further copies of it.

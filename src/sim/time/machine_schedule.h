@@ -28,8 +28,10 @@ struct MachineSchedule {
   std::vector<MachineOp> ops;
   /// Basic blocks of PTX end at branches and labels, not at fences: of each instruction its block
   std::vector<std::uint32_t> block;
-  /// Of each block: numbers in `ops`
+  /// Of each block: numbers in `ops`, which follow each other
   std::vector<std::vector<std::uint32_t>> blocks;
+  /// Of each block: the first one of those between which the machine does not jump
+  std::vector<std::uint32_t> group;
   /// Of each instruction of PTX: the number in `ops` of the instruction that does the same
   std::vector<std::uint32_t> pair;
 
@@ -42,6 +44,8 @@ struct MachineSchedule {
 /// Loads, barriers, copies, products and their like are one instruction in both. They are paired by
 /// line and kind, in the order of both. What is left belongs to the block of its line. Where ptxas
 /// has several copies of a block (unrolled loops, first polls of barriers), one of them is played.
+/// A branch around few instructions becomes their predicate. The blocks before, within and behind it
+/// are one for ptxas, which mixes them: they are a group, and are played in the order of the machine.
 MachineSchedule machine_schedule(const KernelCode& code, const std::vector<MachineInsn>& machine,
                                  const std::vector<InsnCost>& costs,
                                  const TimeParameters& parameters);

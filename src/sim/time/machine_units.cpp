@@ -197,6 +197,12 @@ bool is_branch(const MachineInsn& insn) noexcept {
   return insn.opcode >= 0x142 && insn.opcode <= 0x150;  // BREAK to RET
 }
 
+bool is_jump(const MachineInsn& insn) noexcept {
+  constexpr std::uint16_t kBssy = 0x145, kYield = 0x146, kWarpsync = 0x148;
+  return is_branch(insn) && insn.opcode != kBssy && insn.opcode != kYield &&
+         insn.opcode != kWarpsync;
+}
+
 MachineKind machine_kind(const MachineInsn& insn) noexcept {
   return opcode_of(insn).kind;
 }

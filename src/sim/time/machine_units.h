@@ -35,6 +35,8 @@ enum class MachineKind : std::uint8_t {
 
 /// BRA, EXIT and their like.
 bool is_branch(const MachineInsn& insn) noexcept;
+/// Of these, whether the warp may go on elsewhere: not BSSY and WARPSYNC.
+bool is_jump(const MachineInsn& insn) noexcept;
 
 MachineKind machine_kind(const MachineInsn& insn) noexcept;
 MachineKind machine_kind(const Instruction& insn, InsnClass insn_class);
