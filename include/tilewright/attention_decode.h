@@ -159,7 +159,8 @@ Work count_work(const AttentionDecodeProblem& problem, std::int64_t keys) noexce
 /// queries, packed ones, angles that count from elsewhere, values of another width.
 ///
 /// A length below 0 counts as 0; a token for which there is no room is not written, a table entry
-/// that names no page is not followed; positions behind the table of angles count as its last.
+/// that names no page is not followed; positions behind the table of angles count as its last; a
+/// new length is at most 2^31 - 1.
 ///
 /// Shapes   new_k [batch, new_len, kv_heads, head_dim], packed [total_new, kv_heads, head_dim] with
 ///          cu_new [batch + 1]; new_v the same with value_dim; q, turned_q [batch, q_len, heads,

@@ -11,6 +11,7 @@
 #include "reference/round.h"
 #include "tests/kernels/kernel_test.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -220,11 +221,13 @@ class DecodeRun {
             .rotary_dim = p_.append.rotary_dim,
             .is_interleaved = p_.append.rotary == RotaryPairs::kInterleaved};
   }
+  /// Behind the table of angles all are turned by its last row.
   std::vector<std::int64_t> positions() const {
     std::vector<std::int64_t> of_tokens;
     for (std::int64_t t = 0; t < p_.batch * p_.q_len; ++t)
-      of_tokens.push_back(std::max(case_.lengths[static_cast<std::size_t>(t / p_.q_len)], 0) +
-                          t % p_.q_len);
+      of_tokens.push_back(std::min(
+          std::max(case_.lengths[static_cast<std::size_t>(t / p_.q_len)], 0) + t % p_.q_len,
+          p_.append.max_position - 1));
     return of_tokens;
   }
   std::vector<double> rotate(const std::vector<double>& x, std::int64_t heads) const {

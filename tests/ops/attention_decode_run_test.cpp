@@ -9,6 +9,7 @@
 #include "tests/ops/operator_test.h"
 
 #include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -387,6 +388,21 @@ TEST_P(AttentionDecodeRunTest, LengthsBeyondTheRoomCountAsTheRoom) {
   DecodeCase c = kSmall;
   c.lengths = {2000000000, 37};
   check(c);
+}
+// Behind the largest number no token has a place, and none before the first key.
+TEST_P(AttentionDecodeRunTest, NewTokensBehindTheLargestLength) {
+  for (const std::int64_t page_size : {0, 16}) {
+    for (const RotaryPairs pairs : {RotaryPairs::kNone, RotaryPairs::kHalves}) {
+      DecodeCase c = with(kSmall, [&](AttentionDecodeProblem& p) {
+        p.q_len = 3, p.append.is_wanted = true;
+        if (pairs != RotaryPairs::kNone) p.append = {true, pairs, 32, 320};
+        if (page_size == 0) return;
+        p.max_len = 0, p.page_size = page_size, p.max_pages = 5, p.num_pages = 9;
+      });
+      c.lengths = {std::numeric_limits<std::int32_t>::max(), 37};
+      check(c);
+    }
+  }
 }
 TEST_P(AttentionDecodeRunTest, NothingToDo) {
   check(with(kSmall, [](AttentionDecodeProblem& p) { p.q_len = 0; }));

@@ -200,7 +200,8 @@ __device__ void append(const CacheAppendParams& p) {
   if (p.new_lengths != nullptr && at < static_cast<std::uint32_t>(p.batch)) {
     const std::int32_t added =
         p.keys.cu == nullptr ? p.keys.length : max(p.keys.cu[at + 1] - p.keys.cu[at], 0);
-    p.new_lengths[at] = max(p.lengths[at], 0) + added;
+    const std::int32_t length = max(p.lengths[at], 0);
+    p.new_lengths[at] = length + min(added, 0x7fffffff - length);  // a negative one would be none
   }
   const std::uint32_t of_q = chunks_of(p.queries, p.heads, p.head_dim);
   if (at < of_q) return turn_query(p, at);

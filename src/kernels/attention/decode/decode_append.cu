@@ -96,7 +96,9 @@ __device__ void append(const DecodeAppendParams& p) {
   auto head = static_cast<std::int32_t>(at - token * each);
   const auto batch_idx = static_cast<std::int32_t>(token / p.q_len);
   const auto i = static_cast<std::int32_t>(token - std::int64_t{batch_idx} * p.q_len);
-  const std::int32_t position = max(p.lengths[batch_idx], 0) + i;
+  // A length may be the largest number that there is; what is behind that has no place.
+  const std::int32_t length = max(p.lengths[batch_idx], 0);
+  const std::int32_t position = length + min(i, 0x7fffffff - length);
   const auto source = [&](const std::uint16_t* x, const DecodeStrides& s) {
     return Row{x + batch_idx * s.batch + i * s.row + head * s.head, p.is_f16 != 0};
   };

@@ -41,7 +41,8 @@ struct DecodeKeys {
   template <class Params>
   __device__ DecodeKeys(const Params& p, const std::int32_t* lengths, std::int32_t batch_idx) {
     constexpr std::int32_t kKeys = kernels::kDecodePieceKeys;
-    length = min(max(lengths[batch_idx], 0) + p.added, p.cache.capacity);
+    const std::int32_t before = min(max(lengths[batch_idx], 0), p.cache.capacity);
+    length = before + min(p.added, p.cache.capacity - before);
     begin = min(max(length - p.q_len - p.window_left, 0), length);
     if constexpr (kDecodeHasChunks<Params>)
       begin = max(begin, decode_chunk_begin(p, length - p.q_len));
