@@ -259,12 +259,11 @@ struct LogitsCall {
     return a.sequences.offsets != nullptr ? 0 : a.sequences.q_len;
   }
 
-  // Every length stands for its token's position as well: below 0 there is none.
   kernels::IndexerLengths lengths() const {
-    return {.positions = a.ends,
+    return {.positions = nullptr,
             .lengths = a.ends,
             .ratio_divisor = make_fast_divisor(1),
-            .num_positions = std::numeric_limits<std::int32_t>::max(),
+            .num_positions = 0,
             .max_len = ops::narrow(columns)};
   }
   kernels::IndexerRanges ranges() const {

@@ -366,6 +366,26 @@ TEST_P(IndexerLogitsTest, EveryNumberOfHeadsInPages) {
            .fills = heads % 8 == 0});
   }
 }
+// An end may be any number.
+TEST_P(IndexerLogitsTest, EndsBehindAllKeys) {
+  constexpr std::int32_t kLargest = std::numeric_limits<std::int32_t>::max();
+  for (const NumberFormat format : kBothFormats) {
+    const LogitsCase c = {.format = format,
+                          .heads = 16,
+                          .columns = 40,
+                          .page_size = 16,
+                          .batch = 2,
+                          .ends = {kLargest, kLargest - 1, -kLargest - 1, 40}};
+    check(c);
+    check({.format = format,
+           .heads = 16,
+           .columns = 40,
+           .num_keys = 40,
+           .starts = {-kLargest - 1, 7, kLargest, 0},
+           .ends = c.ends,
+           .fills = true});
+  }
+}
 TEST_P(IndexerLogitsTest, RaggedSequencesLackPages) {
   for (const NumberFormat format : kBothFormats) {
     check({.format = format,

@@ -11,16 +11,16 @@ namespace tilewright::kernels {
 
 /// How many keys a token sees: lengths[t], or without lengths the entries that a compressor has
 /// made up to its position, (positions[t] + 1) / ratio. At most max_len. A position below 0, or not
-/// below num_positions, stands for no token, which sees none.
+/// below num_positions, stands for no token, which sees none; without positions all are tokens.
 struct IndexerLengths {
-  const std::int32_t* positions;  ///< [tokens]
+  const std::int32_t* positions;  ///< [tokens]; or null, with lengths
   const std::int32_t* lengths;    ///< [tokens], < 0: none; or null
   FastDivisor ratio_divisor;      ///< of ratio
   std::int32_t num_positions, max_len;
 
   constexpr std::int32_t of(std::int32_t token) const {
-    const std::int32_t position = positions[token];
-    if (position < 0 || position >= num_positions) return 0;
+    const std::int32_t position = positions != nullptr ? positions[token] : 0;
+    if (positions != nullptr && (position < 0 || position >= num_positions)) return 0;
     const std::int32_t n = lengths != nullptr ? lengths[token]
                                               : static_cast<std::int32_t>(ratio_divisor.divide(
                                                     static_cast<std::uint32_t>(position) + 1));
