@@ -17,10 +17,12 @@ namespace tilewright::ops {
 struct PagedCase {
   AttentionProblem problem;
   std::vector<std::int32_t> q_rooms, q_lengths, kv_lengths;
-  bool has_missing_page = false;  ///< the first sequence's second page has no number: zeros
-  std::int64_t page_gap = 0;      ///< rows between pages, as where values lie behind keys
-  std::int64_t row_gap = 0;       ///< elements between rows
-  std::string kernel = {};        ///< that the plan must name; empty: any
+  bool has_missing_page = false;   ///< the first sequence's second page has no number: zeros
+  std::int64_t page_gap = 0;       ///< rows between pages, as where values lie behind keys
+  std::int64_t row_gap = 0;        ///< elements between rows
+  std::int64_t query_gap = 0;      ///< elements between heads of q, and of out
+  bool has_heads_outside = false;  ///< rows of a head of q and out follow each other
+  std::string kernel = {};         ///< that the plan must name; empty: any
 };
 
 class PagedRun {
@@ -44,6 +46,10 @@ class PagedRun {
       used_kv_.push_back(std::clamp(case_.kv_lengths[b], 0, static_cast<std::int32_t>(p.kv_len)));
     }
     deal_pages();
+    if (case_.query_gap > 0 || case_.has_heads_outside) {
+      p.q_strides = strides_of_queries(p.head_dim);
+      p.out_strides = strides_of_queries(value_dim_of(p));
+    }
   }
 
   void check() {
@@ -69,7 +75,8 @@ class PagedRun {
     plan_ = attention.plan();
     const Buffer workspace(inner, attention.plan().workspace_bytes);
     const std::size_t lines = num_query_rows() * size(p.heads);
-    const kernels::Output<std::uint16_t> out(inner, lines * size(value_dim_of(p)));
+    const kernels::Output<std::uint16_t> out(inner,
+                                             lines * size(value_dim_of(p) + case_.query_gap));
     const kernels::Output<float> lse(inner, lines);
     const device::Stream stream(inner);
     attention.run({.q = kernels::pointer_to<const void>(q),
@@ -172,6 +179,20 @@ class PagedRun {
     const AttentionProblem& p = case_.problem;
     return size(p.is_packed ? running_sums(case_.q_rooms)[size(b)] + query : b * p.q_len + query);
   }
+  Strides strides_of_queries(std::int64_t dim) const {
+    const AttentionProblem& p = case_.problem;
+    const std::int64_t elems = dim + case_.query_gap, rows = p.is_packed ? p.total_q : p.q_len;
+    if (case_.has_heads_outside) return {p.heads * rows * elems, elems, rows * elems};
+    return {p.heads * rows * elems, p.heads * elems, elems};
+  }
+  // Element of q or out where a query's head begins, of which rows have so many elements.
+  std::size_t query_element(std::int64_t b, std::int64_t query, std::int64_t head,
+                            std::int64_t dim) const {
+    const Strides s = strides_of_queries(dim);
+    const bool is_packed = case_.problem.is_packed;
+    const auto row = is_packed ? static_cast<std::int64_t>(query_row(b, query)) : query;
+    return size((is_packed ? 0 : b * s.batch) + row * s.row + head * s.head);
+  }
   std::size_t num_query_rows() const {
     const AttentionProblem& p = case_.problem;
     return size(p.is_packed ? p.total_q : p.batch * p.q_len);
@@ -186,7 +207,7 @@ class PagedRun {
         size(p.page_size > 0 ? p.num_pages * (p.page_size + case_.page_gap) : p.batch * p.kv_len);
     q_codes_.format = format_of(p.dtype);
     k_codes_.format = v_codes_.format = format_of(kv_dtype());
-    q_codes_.resize(num_query_rows() * q_elems);
+    q_codes_.resize(num_query_rows() * (q_elems + size(p.heads * case_.query_gap)));
     const std::size_t gap = size(case_.row_gap);
     k_codes_.resize(kv_rows * (k_elems + gap));
     v_codes_.resize(kv_rows * (v_elems + gap));
@@ -196,25 +217,38 @@ class PagedRun {
     const auto of_scores = is_e4m3() ? kernels::Numbers::kIntegers : kernels::Numbers::kUniform;
     std::uint64_t seed = 1;
     std::int64_t sequence = 0;
+    // `place`: that of a head in codes; nothing where it is nowhere.
     const auto fill = [&](std::vector<double>& gathered, Codes& codes, kernels::Numbers kind,
-                          std::optional<std::size_t> row, std::size_t elems, std::int64_t heads,
-                          const std::vector<float>& scales, std::size_t between = 0) {
+                          const auto& place, std::size_t elems, std::int64_t heads,
+                          const std::vector<float>& scales) {
       std::vector<double> numbers =
           kernels::draw_many(++seed, static_cast<std::int64_t>(elems), kind, codes.format);
-      if (!row) std::ranges::fill(numbers, 0.0);
-      for (std::size_t i = 0; row && i < elems; ++i)
-        codes.set(*row * (elems + between) + i, numbers[i]);
+      const std::size_t dim = elems / size(heads);
+      for (std::size_t i = 0; i < elems; ++i) {
+        const std::optional<std::size_t> at = place(static_cast<std::int64_t>(i / dim));
+        if (at) codes.set(*at + i % dim, numbers[i]);
+        if (!at) numbers[i] = 0.0;
+      }
       const std::size_t of_key_head = elems / size(heads) * size(heads / p.kv_heads);
       for (std::size_t i = 0; i < elems; ++i)
         gathered.push_back(numbers[i] * scale_of(scales, sequence, i / of_key_head));
     };
     for (std::int64_t& b = sequence; b < p.batch; ++b) {
       for (std::int64_t i = 0; i < used_q_[size(b)]; ++i)
-        fill(q_, q_codes_, of_scores, query_row(b, i), q_elems, p.heads, q_scales_);
+        fill(
+            q_, q_codes_, of_scores,
+            [&](std::int64_t head) { return std::optional(query_element(b, i, head, p.head_dim)); },
+            q_elems, p.heads, q_scales_);
       for (std::int64_t j = 0; j < used_kv_[size(b)]; ++j) {
-        fill(k_, k_codes_, of_scores, key_row(b, j), k_elems, p.kv_heads, k_scales_, gap);
-        fill(v_, v_codes_, kernels::Numbers::kUniform, key_row(b, j), v_elems, p.kv_heads,
-             v_scales_, gap);
+        const auto of_row = [&](std::size_t elems, std::int64_t dim) {
+          return [row = key_row(b, j), elems, dim](std::int64_t head) {
+            return row ? std::optional(*row * elems + size(head * dim)) : std::nullopt;
+          };
+        };
+        fill(k_, k_codes_, of_scores, of_row(k_elems + gap, p.head_dim), k_elems, p.kv_heads,
+             k_scales_);
+        fill(v_, v_codes_, kernels::Numbers::kUniform, of_row(v_elems + gap, value_dim_of(p)),
+             v_elems, p.kv_heads, v_scales_);
       }
     }
   }
@@ -280,7 +314,8 @@ class PagedRun {
         for (std::size_t head = 0; head < size(p.heads); ++head) {
           SCOPED_TRACE(fmt::format("sequence {}, query {}, head {}", b, i, head));
           const std::size_t line = head * total + row;
-          const std::size_t at = query_row(b, i) * size(p.heads) + head;
+          const std::size_t at =
+              query_element(b, i, static_cast<std::int64_t>(head), value_dim_of(p));
           compare_row(exact, line, (row * size(p.heads) + head) * size(value_dim_of(p)), out, at);
           if (p.has_lse) compare_lse(exact, line, lse[lse_index(b, i, head)]);
           lse[lse_index(b, i, head)] = NAN;
@@ -317,12 +352,12 @@ class PagedRun {
             .out_roundoff = u};
   }
 
-  // Row `at` of out, which is cleared.
+  // The row at element `at` of out, which is cleared.
   void compare_row(const reference::AttentionResult& exact, std::size_t line, std::size_t first,
                    std::vector<std::uint16_t>& out, std::size_t at) const {
     const std::size_t dims = size(value_dim_of(case_.problem));
     for (std::size_t d = 0; d < dims; ++d) {
-      std::uint16_t& code = out[at * dims + d];
+      std::uint16_t& code = out[at + d];
       const double value = decode(out_format(), code), wanted = exact.out[first + d];
       ASSERT_LE(std::abs(value - wanted),
                 out_bound(exact, line, wanted, exact.out_magnitude[first + d]))

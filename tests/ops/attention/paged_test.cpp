@@ -284,6 +284,26 @@ TEST_P(AttentionPagedTest, ManySequences) {
     check(c);
   });
 }
+// Heads of q and out with gaps between them, and heads outside of rows.
+TEST_P(AttentionPagedTest, StridesOfQueries) {
+  with_each_kernel([](std::int64_t head_dim) {
+    for (const bool is_packed : {false, true}) {
+      for (const bool has_heads_outside : {false, true}) {
+        SCOPED_TRACE(fmt::format("packed {}, heads outside {}", is_packed, has_heads_outside));
+        PagedCase c = mixed(is_packed ? 16 : 64, head_dim);
+        c.problem.heads = 12;
+        c.problem.kv_heads = 2;
+        c.problem.kv_len = 100;
+        c.q_rooms = {40, 1, 0, 9};
+        c.kv_lengths = {100, 51, 20, 0};
+        if (!is_packed) c.problem.q_len = 40, c.q_rooms.clear();
+        c.has_heads_outside = has_heads_outside;
+        c.query_gap = has_heads_outside ? 0 : 24;
+        check(c);
+      }
+    }
+  });
+}
 TEST_P(AttentionPagedTest, PagesApart) {
   with_each_kernel([](std::int64_t head_dim) {
     for (const std::int64_t page_size : {4, 16}) {
