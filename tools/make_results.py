@@ -246,19 +246,21 @@ ROWS = [
     ("Attention", "attention, bf16, head_dim 192, n 512 to 16384, beside cuDNN, on an H100",
      "2026-11-26-attention-192.json", value_dim, False),
     ("Attention", "attention, e4m3 (K7), n >= 2048, beside FlashAttention-3", K7, by_head_dim, True),
-    ("Attention", "heads of 96, bf16, n >= 2048, beside FlashAttention-3, on an H100",
+    ("Attention", "attention, bf16, heads of 96, n >= 2048, beside FlashAttention-3, on an H100",
      "2026-11-27-attention-96-peers-h100.json", attention_beside("fa3 vllm"), False),
-    ("Attention", "heads of 192, likewise", "2026-11-27-attention-192-peers-h100.json",
+    ("Attention", "the same on an H100, heads of 192", "2026-11-27-attention-192-peers-h100.json",
      attention_beside("fa3 vllm"), False),
-    ("Attention", "heads of 192 with values of 128, likewise", "2026-11-27-attention-192-128-peers-h100.json",
+    ("Attention", "the same on an H100, heads of 192 with values of 128",
+     "2026-11-27-attention-192-128-peers-h100.json",
      attention_beside("fa3 vllm"), False),
-    ("Attention", "packed queries, heads of 128, pages of 1 / 16 to 256, beside FlashAttention-3 on an H100",
+    ("Attention", "packed queries over pages of 1 / 16 to 256, bf16, heads of 128, beside FlashAttention-3, "
+     "on an H100",
      "2026-11-28-attention-pages-turns-h100.json", pages_beside(128, (1,), (16, 64, 128, 256)), False),
-    ("Attention", "the same, heads of 192", "2026-11-28-attention-pages-turns-h100.json",
+    ("Attention", "the same on an H100, heads of 192", "2026-11-28-attention-pages-turns-h100.json",
      pages_beside(192, (1,), (16, 64, 128, 256)), False),
-    ("Attention", "the same, all in e4m3, heads of 128", "2026-11-28-attention-e4m3-turns-h100.json",
+    ("Attention", "the same on an H100, all in e4m3, heads of 128", "2026-11-28-attention-e4m3-turns-h100.json",
      pages_beside(128, (1,), (16, 64, 128, 256)), False),
-    ("Attention", "the same, all in e4m3, heads of 64", "2026-11-28-attention-e4m3-turns-h100.json",
+    ("Attention", "the same on an H100, all in e4m3, heads of 64", "2026-11-28-attention-e4m3-turns-h100.json",
      pages_beside(64, (1,), (16, 64, 128, 256)), False),
     ("Attention", "e4m3 on outliers, 4096 keys: per tensor / rotated, per block (K8)",
      "2026-11-22-fp8-accuracy.json", fp8_error, False),
@@ -295,14 +297,6 @@ ROWS = [
      sparse_both((("flash8",), True), (("flash16",), True)), True),
     ("DeepSeek-V4", "the indexer's logits over FP8 keys, beside DeepGEMM", "2026-11-22-indexer.json",
      indexer_beside, False),
-    ("Tokenizer", "DeepSeek-V4's `tokenizer.json`: loading, one core, beside the library tokenizers", TOKENIZER,
-     tokenizer_beside("load", "tilewright"), False),
-    ("Tokenizer", "encoding English, code, ten scripts", TOKENIZER, tokenizer_beside("encode", "tilewright"),
-     False),
-    ("Tokenizer", "the same from Python, as `tilewright.Tokenizer`", TOKENIZER,
-     tokenizer_beside("encode", "tilewright.Tokenizer"), False),
-    ("Tokenizer", "decoding", TOKENIZER, tokenizer_beside("decode", "tilewright"), False),
-    ("Tokenizer", "random Unicode texts, ids and decoded text", TOKENIZER, tokenizer_equal, False),
     ("DeepSeek-V4", "step of V4-Flash's first 22 layers on one GPU, context 1024, batch 1",
      "2026-11-27-model-22-layers-h200-trips.json", model_steps, False),
     ("DeepSeek-V4", "step of V4-Flash's first 22 layers on one GPU, context 8192, batch 2 / 4 / 8 / 64",
@@ -321,12 +315,22 @@ ROWS = [
      latent_beside({"kind": "prefill", "heads": 128}, {"kind": "prefill", "heads": 64}), False),
     ("DeepSeek-V3", "decoding over all keys, from 8 sequences, beside FlashMLA of vLLM 0.33, on an H100",
      "2026-11-27-mla-dense-vllm-h100.json", latent_beside({"kind": "dense"}, peer=VLLM_MLA), False),
-    ("DeepSeek-V3", "decoding over lists, likewise, 128 heads / 64 heads / 2 sequences",
+    ("DeepSeek-V3", "decoding over lists of FP8 records, 128 heads / 64 heads, from 64 sequences / 2 sequences, "
+     "beside the same, on an H100",
      "2026-11-28-mla-lists-one-loop-h100.json",
-     latent_beside({"kind": "lists", "heads": 128, "fewest": 64}, {"kind": "lists", "heads": 64},
+     latent_beside({"kind": "lists", "heads": 128, "fewest": 64}, {"kind": "lists", "heads": 64, "fewest": 64},
                    {"kind": "lists", "sequences": 2}, peer=VLLM_MLA), False),
-    ("DeepSeek-V3", "prefill over lists, likewise, 128 / 64 heads", "2026-11-27-mla-prefill-vllm-h100.json",
+    ("DeepSeek-V3", "prefill over lists, 128 / 64 heads, beside the same, on an H100",
+     "2026-11-27-mla-prefill-vllm-h100.json",
      latent_beside({"kind": "prefill", "heads": 128}, {"kind": "prefill", "heads": 64}, peer=VLLM_MLA), False),
+    ("Tokenizer", "DeepSeek-V4's `tokenizer.json`: loading, one core, beside the library tokenizers", TOKENIZER,
+     tokenizer_beside("load", "tilewright"), False),
+    ("Tokenizer", "encoding English, code, ten scripts", TOKENIZER, tokenizer_beside("encode", "tilewright"),
+     False),
+    ("Tokenizer", "the same from Python, as `tilewright.Tokenizer`", TOKENIZER,
+     tokenizer_beside("encode", "tilewright.Tokenizer"), False),
+    ("Tokenizer", "decoding", TOKENIZER, tokenizer_beside("decode", "tilewright"), False),
+    ("Tokenizer", "random Unicode texts, ids and decoded text", TOKENIZER, tokenizer_equal, False),
 ]
 
 # What is compared with what: claim, result, where it is checked.
@@ -354,9 +358,9 @@ COMPARED = [
      "10,261 of 10,264 (3 need more than 80 GB); 4,778 of 4,778",
      "[FA3](../bench/results/2026-11-24-python-peers-fa3.json), "
      "[FlashMLA](../bench/results/2026-11-24-python-peers-flashmla.json)"),
-    ("on H100s, files of 2026: FlashAttention-3 with all heads, windows, rotary, `output` and `varlen`; "
-     "`kvcache`; DeepGEMM's logits; vLLM's test of attention backends",
-     "19,968 of 19,968; 45,586 of 65,376, drawn in random order; 88 of 88; 115 of 115; none failed",
+    ("on H100s, files of 2026: FlashAttention-3's `output` and `varlen` with all heads, windows and rotary; "
+     "its `kvcache`; DeepGEMM's logits; vLLM's test of attention backends",
+     "19,968 of 19,968; 45,586 of 45,586, a random part of 65,376; 88 of 88; 115 of 115",
      "[FA3](../bench/results/2026-11-28-python-peers-fa3-all-heads-h100.json), "
      "[caches](../bench/results/2026-11-28-python-peers-fa3-kvcache-h100.json), "
      "[DeepGEMM](../bench/results/2026-11-28-python-peers-deepgemm-h100.json), "
@@ -384,12 +388,12 @@ def table(rows, links):
 
 def results_page():
     lines = ["# Measured results", "",
-             "Every number here comes from a log of an NVIDIA H200 in `bench/results`, those of the",
-             "tokenizer from one core of a host; `tools/make_results.py` computes them. Times of peers stand",
-             "in the same log: they ran in the same process or the same run, in random order with ours.",
-             "\"1.04 times its speed\" is their median time over ours. How it was measured:",
-             "[benchmarks](05-benchmarks.md). The rungs of the ladder have",
-             "[tables of their own](../src/kernels/attention/README.md).", ""]
+             "Every number above the last table is computed by `tools/make_results.py` from a log in",
+             "`bench/results`. The device is an NVIDIA H200, or an H100 where the row says so; the tokenizer",
+             "ran on one core of a host. Peers ran in the same process or the same run as our kernels, in",
+             "random order with them, and their times are in the same log. \"1.04 times its speed\" is the",
+             "peer's median time divided by ours. [Benchmarks](05-benchmarks.md) says how it was measured. The",
+             "rungs of the ladder have [tables of their own](../src/kernels/attention/README.md).", ""]
     for section in dict.fromkeys(row[0] for row in ROWS):
         lines += [f"## {section}", "", *table([r[:4] for r in ROWS if r[0] == section], "../bench/results/"), ""]
     lines += ["## Compared with references", "", "| what | result | where it is checked |", "|---|---|---|",
