@@ -3,7 +3,8 @@
 // the last place. Four codes cost 7 instructions and 4 multiplications of pairs.
 #pragma once
 
-#include "kernels/sparse_attention/unpack_e4m3.h"
+#include "kernels/sparse_attention/place_e4m3.h"
+#include "tile/bf16_pair.h"
 #include "tile/element.h"
 
 #include <cstdint>

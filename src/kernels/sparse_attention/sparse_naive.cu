@@ -19,7 +19,7 @@
 #include "kernels/sparse_attention/finish.h"
 #include "kernels/sparse_attention/kv_row.h"
 #include "kernels/sparse_attention/sparse_naive.h"
-#include "kernels/sparse_attention/work.h"
+#include "kernels/sparse_attention/walk.h"
 #include "ptx/grid_dependency.h"
 #include "ptx/math.h"
 #include "tile/element_chunk.h"

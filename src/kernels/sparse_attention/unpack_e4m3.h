@@ -1,22 +1,14 @@
-// e4m3 codes with power-of-two scales to bf16 by placing bits: sign and magnitude of a code are
-// those of a bf16 2^120 times smaller, whose exponent field is the code's (0, subnormal, included),
-// and one multiplication puts the exponent right. Exact wherever the result is a normal bf16. Four
-// codes cost 7 instructions and 2 multiplications of pairs. NaN is not kept: it becomes 480.
+// e4m3 codes with power-of-two scales to bf16: codes are placed (place_e4m3.h), and the scale is
+// part of the multiplication that puts the exponent right. Four codes cost 7 instructions and 2
+// multiplications of pairs.
 #pragma once
 
+#include "kernels/sparse_attention/place_e4m3.h"
 #include "tile/bf16_pair.h"
 
 #include <cstdint>
 
 namespace tilewright::tile {
-
-/// Four codes in order, times 2^-120.
-__device__ inline void place_e4m3(std::uint32_t (&pairs)[2], std::uint32_t codes) {
-  const std::uint32_t high = (codes >> 4 & 0x07070707u) | (codes & 0x80808080u);
-  const std::uint32_t low = codes << 4 & 0xf0f0f0f0u;
-  pairs[0] = __byte_perm(low, high, 0x5140);
-  pairs[1] = __byte_perm(low, high, 0x7362);
-}
 
 /// Largest ue8m0 byte whose scale, 2^(byte - 127 + 120), is a bf16.
 inline constexpr std::uint32_t kMaxPlacedScale = 134;
@@ -33,11 +25,6 @@ __device__ inline std::uint32_t placed_e4m3_factors(std::uint32_t bytes) {
 __device__ inline std::uint32_t placed_part(std::uint32_t bytes) {
   return __vminu2(bytes, kMaxPlacedScale * 0x00010001u);
 }
-/// 2^byte as bf16, for bytes up to 127.
-__device__ inline std::uint32_t power_factors(std::uint32_t bytes) {
-  return bytes * 128 + 127 * 128 * 0x00010001u;
-}
-
 /// Is one of four ue8m0 above kMaxPlacedScale?
 __device__ inline bool has_large_scale(std::uint32_t scales) {
   return (((scales & 0x7f7f7f7fu) + 0x79797979u) & scales & 0x80808080u) != 0;

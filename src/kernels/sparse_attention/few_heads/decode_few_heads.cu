@@ -40,7 +40,7 @@
 #include "kernels/sparse_attention/few_heads/loader.h"
 #include "kernels/sparse_attention/few_heads/query.h"
 #include "kernels/sparse_attention/few_heads/result.h"
-#include "kernels/sparse_attention/work.h"
+#include "kernels/sparse_attention/walk.h"
 #include "ptx/address.h"
 #include "ptx/grid_dependency.h"
 #include "ptx/math.h"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/sparse_attention/few_heads/decode_few_heads.h"
-#include "kernels/sparse_attention/work.h"
+#include "kernels/sparse_attention/walk.h"
 #include "ptx/cp_async.h"
 #include "tile/ring.h"
 

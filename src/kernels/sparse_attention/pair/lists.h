@@ -3,6 +3,7 @@
 
 #include "kernels/sparse_attention/pair/shared.h"
 #include "kernels/sparse_attention/pieces.h"
+#include "kernels/sparse_attention/walk.h"
 
 #include <cstdint>
 

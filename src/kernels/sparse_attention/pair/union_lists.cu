@@ -15,7 +15,7 @@
 //
 // Limit: latency. A round of reads from L2 and a scan for each 256 entries.
 #include "kernels/sparse_attention/pair/union_lists.h"
-#include "kernels/sparse_attention/work.h"
+#include "kernels/sparse_attention/walk.h"
 #include "ptx/grid_dependency.h"
 
 namespace tilewright::kernels {
