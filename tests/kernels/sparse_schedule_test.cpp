@@ -12,6 +12,8 @@ class SparseScheduleTest : public KernelTest {
     std::vector<SparseWork> work;
     std::vector<std::int32_t> begin;
     std::vector<SparseMerge> merges;
+    std::vector<SparsePartners> partners;
+    std::vector<std::uint64_t> counters;
   };
   static constexpr std::int32_t kPieceCost = 20, kPartialCost = 5, kCombineCost = 6;
 
@@ -25,6 +27,8 @@ class SparseScheduleTest : public KernelTest {
     Output<SparseWork> work(device(), queries + all);
     Output<std::int32_t> begin(device(), all + 1);
     Output<SparseMerge> merges(device(), all);
+    Output<SparsePartners> partners(device(), sparse_partial_slots(groups));
+    Output<std::uint64_t> counters(device(), all * kSparseCountersOfGroup);
     SparseScheduleParams params = {};
     params.keys[0] = params.keys[1] = {};
     params.keys[0].topk = params.keys[1].topk = kTopk;
@@ -42,9 +46,11 @@ class SparseScheduleTest : public KernelTest {
     params.work = work.pointer();
     params.work_begin = begin.pointer();
     params.merges = merges.pointer();
+    params.partners = partners.pointer();
+    params.counters = counters.pointer();
     run_kernel(device(), "sparse_schedule", {.grid = {1}, .block = {kSparseScheduleThreads}},
                params);
-    return {work.read(), begin.read(), merges.read()};
+    return {work.read(), begin.read(), merges.read(), partners.read(), counters.read()};
   }
 
   static std::int32_t blocks_of(std::int32_t length) {
@@ -99,8 +105,17 @@ class SparseScheduleTest : public KernelTest {
       ASSERT_EQ(m.parts, static_cast<std::int32_t>(slots[m.query].size()));
       for (std::int32_t i = 0; i < m.parts; ++i)
         ASSERT_EQ(sparse_part_slot(m.first_slot, i), slots[m.query][i]);
+      // What each part knows of the others.
+      for (const std::int32_t slot : slots[m.query]) {
+        const SparsePartners& p = s.partners[slot];
+        ASSERT_EQ(p.parts, m.parts) << m.query;
+        ASSERT_EQ(p.first, m.first_slot) << m.query;
+        for (std::int32_t i = 1; i < m.parts; ++i)
+          ASSERT_EQ(p.second + 2 * (i - 1), slots[m.query][i]) << m.query;
+      }
     }
     for (std::size_t i = 0; i < slots.size(); ++i) ASSERT_EQ(is_merged[i], !slots[i].empty()) << i;
+    for (const std::uint64_t counter : s.counters) ASSERT_EQ(counter, 0);
   }
 
   static constexpr std::int32_t kTopk = 2000;

@@ -138,7 +138,9 @@ struct LatentParamsMaker {
             .combine_cost = planned.combine_cost,
             .work = in_workspace<kernels::SparseWork>(at.work),
             .work_begin = in_workspace<std::int32_t>(at.work_begin),
-            .merges = in_workspace<kernels::SparseMerge>(at.merges)};
+            .merges = in_workspace<kernels::SparseMerge>(at.merges),
+            .partners = nullptr,
+            .counters = nullptr};
   }
 };
 

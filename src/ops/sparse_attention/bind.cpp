@@ -4,6 +4,7 @@
 #include "kernels/sparse_attention/pair/combine_tiles.h"
 #include "kernels/sparse_attention/pair/union_lists.h"
 #include "kernels/sparse_attention/sparse_schedule.h"
+#include "kernels/sparse_attention/wgmma/sm90_decode_wgmma.h"
 #include "ops/cache/kv_cache.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/ceil_div.h"
@@ -90,6 +91,16 @@ struct ParamsMaker {
             .work_begin = in_workspace<std::int32_t>(at.work_begin),
             .partial_out = in_workspace<float>(at.partial_out),
             .partial_lse = in_workspace<float>(at.partial_lse)};
+  }
+
+  kernels::SparsePartners* partners() const {
+    return planned.merges_parts ? in_workspace<kernels::SparsePartners>(at.partners) : nullptr;
+  }
+  std::uint64_t* counters() const {
+    return planned.merges_parts ? in_workspace<std::uint64_t>(at.counters) : nullptr;
+  }
+  kernels::SparseWgmmaParams wgmma() const {
+    return {.decode = decode(), .partners = partners(), .counters = counters()};
   }
 
   // Queries as sequences of one query each.
@@ -191,7 +202,9 @@ struct ParamsMaker {
         .combine_cost = planned.combine_cost,
         .work = in_workspace<kernels::SparseWork>(at.work),
         .work_begin = in_workspace<std::int32_t>(at.work_begin),
-        .merges = in_workspace<kernels::SparseMerge>(at.merges)};
+        .merges = in_workspace<kernels::SparseMerge>(at.merges),
+        .partners = partners(),
+        .counters = counters()};
     if (!has_unions()) return params;
     for (int i = 0; i < 2; ++i) params.keys[i] = united_keys(i);
     params.q_len = narrow(tiles());
@@ -222,13 +235,17 @@ void launch_sparse(const SparsePlanned& planned, const SparseAttentionArguments&
   const Launch& l = planned.plan.launches[index];
   // Unions depend on the lists, and their schedule on them.
   if (l.step == "schedule" && arguments.reuses_schedule && planned.shape.queries == 1) return;
-  const device::LaunchConfig config = dependent_launch(l);
+  device::LaunchConfig config = dependent_launch(l);
   const ParamsMaker make = {planned, arguments};
   if (l.step == "unite") return kernel.launch(config, make.unite(), stream);
   if (l.step == "schedule") return kernel.launch(config, make.schedule(), stream);
   if (l.step == "attend") {
     if (planned.shape.takes_pairs) return kernel.launch(config, make.pair(), stream);
     if (planned.shape.takes_latent) return kernel.launch(config, make.latent(), stream);
+    if (planned.shape.takes_partners) {
+      config.is_cooperative = planned.merges_parts;  // its CTAs wait for each other
+      return kernel.launch(config, make.wgmma(), stream);
+    }
     return kernel.launch(config, make.decode(), stream);
   }
   if (make.has_unions()) {

@@ -102,6 +102,11 @@ SparseRates few_heads_rates(const device::DeviceInfo& device, const SparseAttent
           .launch_us = 5.5};
 }
 
+// On an H200 the launch of a merge costs 2 to 5 us also where nothing is to be merged; where each
+// query has many parts, it is the faster merge by up to 3 us. With records of 576 and 64 heads it
+// is not (docs/notes/2026-11-28-merged-by-their-makers.md).
+constexpr double kMergingFrom = 0.4;
+
 SparseKernelShape wgmma_shape(const SparseAttentionProblem& p) {
   using Tile = kernels::SparseWgmmaTile;
   const int ctas = Tile::ctas_of_group(static_cast<int>(p.heads));
@@ -110,7 +115,9 @@ SparseKernelShape wgmma_shape(const SparseAttentionProblem& p) {
           .group_ctas = ctas,
           .cluster = ctas,
           .threads = Tile::kThreads,
-          .shared_bytes = Tile::shared_bytes(sparse_row_format(p))};
+          .shared_bytes = Tile::shared_bytes(sparse_row_format(p)),
+          .takes_partners = true,
+          .merging_from = is_mla(p) && ctas == 1 ? 0 : kMergingFrom};
 }
 
 // H200, 64 heads: 35.5 us for one query of ten blocks a group, 62.5 for two, 115.8 for four, 586

@@ -6,6 +6,7 @@
 #include "device/device.h"
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 
@@ -20,8 +21,12 @@ struct SparseKernelShape {
   int head_ctas = 1;   ///< CTAs along y, each with some of the heads
   int ctas_per_sm = 1;
   int threads = 0, shared_bytes = 0;
-  bool takes_pairs = false;   ///< its argument is SparsePairParams
-  bool takes_latent = false;  ///< its argument is LatentParams
+  bool takes_pairs = false;     ///< its argument is SparsePairParams
+  bool takes_latent = false;    ///< its argument is LatentParams
+  bool takes_partners = false;  ///< its argument is SparseWgmmaParams
+  /// Queries for each group from which on CTAs merge the parts that they made, for which they wait
+  /// for each other. Below, as for kernels that cannot, another launch does.
+  double merging_from = std::numeric_limits<double>::infinity();
   /// Neighbouring queries of a sequence at a time, over the union of their lists, if more than 1.
   int queries = 1;
 };

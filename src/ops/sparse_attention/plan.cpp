@@ -50,7 +50,9 @@ bool wants_schedule(const SparsePlanned& planned, int all_groups) {
          queries < kManyQueriesPerGroup * all_groups && line < 2e9;
 }
 
-SparseWorkspace carve_workspace(const SparseAttentionPlan& plan, const SparseKernelShape& shape) {
+SparseWorkspace carve_workspace(const SparsePlanned& planned) {
+  const SparseAttentionPlan& plan = planned.plan;
+  const SparseKernelShape& shape = planned.shape;
   SparseWorkspace w;
   const SparseAttentionProblem& p = plan.problem;
   Carver carver;
@@ -69,6 +71,12 @@ SparseWorkspace carve_workspace(const SparseAttentionPlan& plan, const SparseKer
                           sizeof(kernels::SparseWork));
     w.work_begin = carver.carve(plan.groups + 1, 4);
     w.merges = carver.carve(plan.groups, sizeof(kernels::SparseMerge));
+    if (planned.merges_parts) {
+      w.partners =
+          carver.carve(kernels::sparse_partial_slots(plan.groups), sizeof(kernels::SparsePartners));
+      w.counters = carver.carve(std::int64_t{plan.groups} * kernels::kSparseCountersOfGroup,
+                                sizeof(std::uint64_t));
+    }
     w.partial_out = carver.carve(rows * kKvDims, 4);
     w.partial_lse = carver.carve(rows, 4);
   }
@@ -80,7 +88,9 @@ std::uint32_t narrow_count(std::int64_t x) {
   return static_cast<std::uint32_t>(x);
 }
 
-void add_launches(const SparseKernelShape& shape, SparseAttentionPlan& plan) {
+void add_launches(SparsePlanned& planned) {
+  SparseAttentionPlan& plan = planned.plan;
+  const SparseKernelShape& shape = planned.shape;
   const SparseAttentionProblem& p = plan.problem;
   const std::uint32_t groups = narrow_count(plan.groups);
   const std::int64_t topk = std::max(p.window.topk, p.compressed.topk);
@@ -102,7 +112,7 @@ void add_launches(const SparseKernelShape& shape, SparseAttentionPlan& plan) {
        {narrow_count(shape.threads), 1, 1},
        narrow_count(shape.cluster),
        narrow_count(shape.shared_bytes)});
-  if (plan.has_schedule)
+  if (plan.has_schedule && !planned.merges_parts)
     plan.launches.push_back(
         {"combine",
          shape.queries > 1 ? "sparse_combine_tiles" : "sparse_combine",
@@ -126,9 +136,11 @@ void add_work(const device::DeviceInfo& device, const SparseKernel& kernel,
   const std::int64_t blocks = sparse_blocks_of_query(p) * shape.queries;
   const std::int64_t shares = plan.has_schedule ? queries * blocks : queries;
   plan.groups = static_cast<int>(std::min<std::int64_t>(all_groups, shares));
-  planned.workspace = carve_workspace(plan, shape);
+  planned.merges_parts =
+      plan.has_schedule && static_cast<double>(queries) >= shape.merging_from * plan.groups;
+  planned.workspace = carve_workspace(planned);
   plan.workspace_bytes = planned.workspace.total;
-  add_launches(shape, plan);
+  add_launches(planned);
 }
 
 }  // namespace

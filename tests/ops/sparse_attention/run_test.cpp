@@ -166,7 +166,7 @@ TEST_P(SparseAttentionRunTest, NoSinks) {
 }
 // One query over many groups: parts that are merged, some of them without a valid row.
 TEST_P(SparseAttentionRunTest, ALongListIsSplit) {
-  for (const std::int64_t heads : {8, 64}) {
+  for (const std::int64_t heads : {8, 64, 100}) {
     check(with(small(heads), [](SparseCase& c) {
       c.batch = 1;
       c.repeats = true;

@@ -254,9 +254,13 @@ class SparseRun {
     const auto first = out.read();
     if (!plan().has_schedule || !case_.repeats) return;
     a.reuses_schedule = true;
-    attention_.run(a);
-    stream.synchronize();
-    EXPECT_EQ(out.read(), first);
+    for (int i = 0; i < 2; ++i) {  // what counts parts has two states
+      kernels::Output<std::uint16_t> again(device, first.size());
+      a.out = again.pointer();
+      attention_.run(a);
+      stream.synchronize();
+      EXPECT_EQ(again.read(), first);
+    }
   }
 
  private:

@@ -2,8 +2,7 @@
 // results, 64 heads by 256 columns, and how it is finished.
 #pragma once
 
-#include "kernels/sparse_attention/pieces.h"
-#include "kernels/sparse_attention/wgmma/shared.h"
+#include "kernels/sparse_attention/wgmma/parts.h"
 #include "ptx/cp_async.h"
 #include "ptx/matrix_copy.h"
 #include "ptx/warp_roles.h"
@@ -166,14 +165,17 @@ class SparseScoreConsumer : SparseConsumer<Rows, 0, Ctas> {
  public:
   using Base::Base;
 
-  __device__ void run(std::int32_t group) {
+  __device__ void run(std::int32_t group, const kernels::SparseWgmmaParams& all) {
     SparsePieces pieces(params_, group);
+    SparseParts<0> parts(all, group, first_head_);
     SparsePiece piece;
     while (pieces.take(piece)) {
       ptx::mbarrier_wait_parity(ptx::shared_address(&shared_.q_full), q_parity_);
       q_parity_ ^= 1;
       attend(piece);
+      parts.count(piece);
     }
+    parts.merge();
   }
 
  private:
@@ -354,14 +356,19 @@ class SparseValueConsumer : SparseConsumer<Rows, 1, Ctas> {
  public:
   using Base::Base;
 
-  __device__ void run(std::int32_t group) {
+  __device__ void run(std::int32_t group, const kernels::SparseWgmmaParams& all) {
     SparsePieces pieces(params_, group);
+    SparseParts<1> parts(all, group, first_head_);
     SparsePiece piece;
     if (pieces.has_next()) {
       load_q(pieces.next_query());
       publish_q();
     }
-    while (pieces.take(piece)) attend(piece, pieces);
+    while (pieces.take(piece)) {
+      attend(piece, pieces);
+      parts.count(piece);
+    }
+    parts.merge();
   }
 
  private:

@@ -1,8 +1,7 @@
 // A warpgroup's role: loads the rows that a query's lists name, and writes them as tiles of bf16.
 #pragma once
 
-#include "kernels/sparse_attention/fp8_share.h"
-#include "kernels/sparse_attention/nvfp4_share.h"
+#include "kernels/sparse_attention/rows.h"
 #include "kernels/sparse_attention/wgmma/converter_base.h"
 
 #include <cstdint>
@@ -33,6 +32,7 @@ class SparseConverter : SparseConverterBase<SparseRows512, Format, Half, Ctas, 4
     copy(0);
     while (has_block_) convert();
     ptx::cp_async_wait_group<0>();
+    this->drain();
   }
 
  private:
@@ -138,28 +138,6 @@ class SparseConverter : SparseConverterBase<SparseRows512, Format, Half, Ctas, 4
 
   SparseLane lane_;
   bool has_block_ = false;
-};
-
-/// bf16 rows go straight to their places.
-template <int Half, int Ctas>
-class SparseConverter<KvFormat::kBf16, Half, Ctas>
-    : SparseConverterBase<SparseRows512, KvFormat::kBf16, Half, Ctas, 8> {
-  using Base = SparseConverterBase<SparseRows512, KvFormat::kBf16, Half, Ctas, 8>;
-
- public:
-  using Base::Base;
-
-  __device__ void run() {
-    this->entries_.read();
-    while (this->entries_.find()) {
-      this->entries_.read();
-      this->ring().wait_empty(this->at_);
-      this->store_valid(this->entries_.valid);
-      this->copy_boxes();
-      ptx::cp_async_wait_group<0>();
-      this->publish();
-    }
-  }
 };
 
 }  // namespace tilewright::tile

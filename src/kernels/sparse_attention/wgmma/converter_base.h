@@ -38,23 +38,6 @@ class SparseConverterBase {
     if (Half == 1 && lane < kRows / 8)
       shared_.valid[at_.stage][first_row_ / 8 + lane].x = valid >> 8 * lane & 0xff;
   }
-  /// Starts to copy bf16 rows to their places, eight lanes a row.
-  __device__ void copy_boxes() const {
-    const std::uint32_t row = threadIdx.x % 32 / 8, chunk = threadIdx.x % 8;
-    const std::uint32_t to = ptx::shared_address(rows());
-#pragma unroll
-    for (int i = 0; i < Entries::kShares; ++i) {
-      const std::uint32_t line = row + i * Entries::kRowsAtOnce;
-      const std::uint8_t* const from = entries_.sources[i].data + Half * 512 + chunk * 16;
-#pragma unroll
-      for (int box = 0; box < 4; ++box) {
-        ptx::cp_async_cg_shared_global_16(
-            to + box * kSparseBoxBytes + line * kBoxRowBytes + chunk_in_line(line % 8, chunk),
-            from + box * 128, 16);
-      }
-    }
-    ptx::cp_async_commit_group();
-  }
   /// The part is written.
   __device__ void publish() {
     const std::uint32_t full = ring().full(at_);
@@ -64,6 +47,15 @@ class SparseConverterBase {
       copy_to_peer(full);
     }
     at_.advance();
+  }
+
+  /// Behind the last block: nobody reads or arrives here any more, and the CTA may end before the
+  /// other of its cluster. (A barrier of the cluster would wait for results on their way, too.)
+  __device__ void drain() {
+    if constexpr (Ctas > 1) {
+#pragma unroll
+      for (int i = 0; i < kSparseStages; ++i, at_.advance()) ring().wait_empty(at_);
+    }
   }
 
   Shared& shared_;

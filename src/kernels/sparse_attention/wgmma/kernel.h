@@ -20,8 +20,9 @@ __device__ void take_registers() {
 }
 
 template <class Rows, KvFormat Format, int Ctas>
-__device__ void sparse_decode_wgmma(const SparseDecodeParams& params) {
+__device__ void sparse_decode_wgmma(const SparseWgmmaParams& all) {
   using Tile = SparseWgmmaTile;
+  const SparseDecodeParams& params = all.decode;
   extern __shared__ __align__(1024) std::uint8_t dynamic[];
   auto& shared = *reinterpret_cast<tile::SparseShared<Rows>*>(dynamic);
   if (threadIdx.x == 0) {
@@ -44,22 +45,21 @@ __device__ void sparse_decode_wgmma(const SparseDecodeParams& params) {
   const std::uint32_t role = ptx::uniform(threadIdx.x / 128);
   if (role == 0) {
     take_registers<Tile::kScoreRegisters>();
-    tile::SparseScoreConsumer<Rows, Ctas>(params, shared, first_head).run(group);
+    tile::SparseScoreConsumer<Rows, Ctas>(params, shared, first_head).run(group, all);
   } else if (role == 1) {
     take_registers<Tile::kValueRegisters>();
-    tile::SparseValueConsumer<Rows, Ctas>(params, shared, first_head).run(group);
+    tile::SparseValueConsumer<Rows, Ctas>(params, shared, first_head).run(group, all);
   } else {
     take_registers<Tile::kConverterRegisters>();
     const std::uint32_t warp = ptx::uniform(threadIdx.x / 32 - 8);
     tile::convert_sparse_rows<Format, Ctas>(params, shared, group, warp);
   }
-  if constexpr (Ctas > 1) ptx::cluster_sync();  // the other's copies to here, and its arrivals
 }
 
 }  // namespace
 
 #define TILEWRIGHT_SPARSE_DECODE_WGMMA(NAME, ROWS, FORMAT, CTAS)     \
-  TILEWRIGHT_KERNEL(sparse_decode_wgmma_##NAME, SparseDecodeParams,  \
+  TILEWRIGHT_KERNEL(sparse_decode_wgmma_##NAME, SparseWgmmaParams,   \
                     __launch_bounds__(SparseWgmmaTile::kThreads, 1), \
                     sparse_decode_wgmma<tile::ROWS, KvFormat::FORMAT, CTAS>)
 

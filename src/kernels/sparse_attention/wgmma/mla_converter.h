@@ -1,104 +1,12 @@
-// Rows of 576 numbers on their way to tiles of bf16.
+// FP8 records of 576 numbers on their way to tiles of bf16.
 #pragma once
 
 #include "kernels/sparse_attention/placed_scale.h"
-#include "kernels/sparse_attention/wgmma/converter_base.h"
 #include "kernels/sparse_attention/wgmma/mla_tail.h"
-#include "ptx/prefetch.h"
 
 #include <cstdint>
 
 namespace tilewright::tile {
-
-/// Columns from 512 on come with those from 256 on, in eight lanes a row.
-template <KvFormat Format, int Half, int Ctas>
-class SparseTailConverter : public SparseConverterBase<SparseRows576, Format, Half, Ctas, 8> {
-  using Base = SparseConverterBase<SparseRows576, Format, Half, Ctas, 8>;
-
- public:
-  using Base::Base;
-
- protected:
-  /// Bytes from `first` on of the rows that were found, into the second cache: the stage that they
-  /// go to is not free yet, and copies from there are short enough to be hidden. An instruction for
-  /// every 64 bytes: no more come.
-  __device__ void prefetch(int first, int bytes) const {
-    const auto part = static_cast<int>(threadIdx.x % 8);
-#pragma unroll
-    for (int i = 0; i < Base::Entries::kShares; ++i)
-      for (int at = part * 64; at < bytes; at += 512)
-        ptx::prefetch_global_L2(this->entries_.sources[i].data + first + at);
-  }
-
-  /// Starts to copy columns from 512 on of the rows that were found, when there is room: eight
-  /// lanes a row.
-  __device__ void copy_tail() const {
-    Ring<1>(this->shared_.tail.ring).wait_empty(tail_at_);
-    const std::uint32_t row = threadIdx.x % 32 / 8, chunk = threadIdx.x % 8;
-    const std::uint32_t to = ptx::shared_address(tail_rows());
-#pragma unroll
-    for (int i = 0; i < Base::Entries::kShares; ++i) {
-      const std::uint32_t line = row + i * Base::Entries::kRowsAtOnce;
-      ptx::cp_async_cg_shared_global_16(
-          to + line * kBoxRowBytes + chunk_in_line(line % 8, chunk),
-          this->entries_.sources[i].data + kv_plain_bytes(Format) + chunk * 16, 16);
-    }
-    ptx::cp_async_commit_group();
-  }
-  /// The tail is there.
-  __device__ void publish_tail() {
-    const std::uint32_t full = Ring<1>(this->shared_.tail.ring).full(tail_at_);
-    if constexpr (Ctas == 1) {
-      publish_to_products(full);
-    } else {
-      ptx::fence_proxy_async_shared_cta();
-      __syncwarp();
-      constexpr std::uint32_t kBytes = Base::kRows * kBoxRowBytes;
-      if (ptx::elect_sync()) {
-        ptx::mbarrier_arrive_expect_tx(full, kBytes);
-        const std::uint32_t peer = ptx::cluster_ctarank() ^ 1;
-        const std::uint32_t from = ptx::shared_address(tail_rows());
-        ptx::cp_async_bulk_shared_cluster_shared_cta(ptx::mapa_shared_cluster(from, peer), from,
-                                                     kBytes, ptx::mapa_shared_cluster(full, peer));
-      }
-    }
-    tail_at_.advance();
-  }
-
- private:
-  __device__ std::uint8_t* tail_rows() const {
-    return this->shared_.tail.keys + this->first_row_ * kBoxRowBytes;
-  }
-
-  RingPosition<1> tail_at_;
-};
-
-template <int Half, int Ctas>
-class SparseConverter<KvFormat::kBf16Mla, Half, Ctas>
-    : SparseTailConverter<KvFormat::kBf16Mla, Half, Ctas> {
-  using Base = SparseTailConverter<KvFormat::kBf16Mla, Half, Ctas>;
-
- public:
-  using Base::Base;
-
-  __device__ void run() {
-    this->entries_.read();
-    while (this->entries_.find()) {
-      this->prefetch(Half * 512, 512 + Half * 128);
-      this->entries_.read();
-      this->ring().wait_empty(this->at_);
-      this->store_valid(this->entries_.valid);
-      this->copy_boxes();
-      if constexpr (Half == 1) this->copy_tail();
-      ptx::cp_async_wait_group<Half>();
-      this->publish();
-      if constexpr (Half == 1) {
-        ptx::cp_async_wait_group<0>();
-        this->publish_tail();
-      }
-    }
-  }
-};
 
 /// Records of 656 bytes, 4 of them (a share of the warp's) at a time, eight lanes each: as
 /// SparseConverter of 8-bit rows, but with half of its room. What is on its way is therefore less,
@@ -120,6 +28,7 @@ class SparseConverter<KvFormat::kFp8Mla, Half, Ctas>
     copy(0);
     while (has_block_) convert();
     ptx::cp_async_wait_group<0>();
+    this->drain();
   }
 
  private:

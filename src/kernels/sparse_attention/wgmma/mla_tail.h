@@ -2,9 +2,10 @@
 // the scores of its block are there; the next block's have a softmax and the values' time to come.
 #pragma once
 
-#include "kernels/sparse_attention/wgmma/shared.h"
+#include "kernels/sparse_attention/wgmma/converter_base.h"
 #include "kernels/sparse_attention/work.h"
 #include "ptx/cp_async.h"
+#include "ptx/prefetch.h"
 
 #include <cstdint>
 
@@ -70,5 +71,72 @@ struct SparseRows576 {
 };
 static_assert(sizeof(SparseShared<SparseRows576>) <=
               kernels::SparseWgmmaTile::shared_bytes(KvFormat::kFp8Mla));
+
+/// Columns from 512 on come with those from 256 on, in eight lanes a row.
+template <KvFormat Format, int Half, int Ctas>
+class SparseTailConverter : public SparseConverterBase<SparseRows576, Format, Half, Ctas, 8> {
+  using Base = SparseConverterBase<SparseRows576, Format, Half, Ctas, 8>;
+
+ public:
+  using Base::Base;
+
+ protected:
+  /// Bytes from `first` on of the rows that were found, into the second cache: the stage that they
+  /// go to is not free yet, and copies from there are short enough to be hidden. An instruction for
+  /// every 64 bytes: no more come.
+  __device__ void prefetch(int first, int bytes) const {
+    const auto part = static_cast<int>(threadIdx.x % 8);
+#pragma unroll
+    for (int i = 0; i < Base::Entries::kShares; ++i)
+      for (int at = part * 64; at < bytes; at += 512)
+        ptx::prefetch_global_L2(this->entries_.sources[i].data + first + at);
+  }
+
+  /// Starts to copy columns from 512 on of the rows that were found, when there is room: eight
+  /// lanes a row.
+  __device__ void copy_tail() const {
+    Ring<1>(this->shared_.tail.ring).wait_empty(tail_at_);
+    const std::uint32_t row = threadIdx.x % 32 / 8, chunk = threadIdx.x % 8;
+    const std::uint32_t to = ptx::shared_address(tail_rows());
+#pragma unroll
+    for (int i = 0; i < Base::Entries::kShares; ++i) {
+      const std::uint32_t line = row + i * Base::Entries::kRowsAtOnce;
+      ptx::cp_async_cg_shared_global_16(
+          to + line * kBoxRowBytes + chunk_in_line(line % 8, chunk),
+          this->entries_.sources[i].data + kv_plain_bytes(Format) + chunk * 16, 16);
+    }
+    ptx::cp_async_commit_group();
+  }
+  __device__ void drain() {
+    Base::drain();
+    if constexpr (Ctas > 1 && Half == 1) Ring<1>(this->shared_.tail.ring).wait_empty(tail_at_);
+  }
+  /// The tail is there.
+  __device__ void publish_tail() {
+    const std::uint32_t full = Ring<1>(this->shared_.tail.ring).full(tail_at_);
+    if constexpr (Ctas == 1) {
+      publish_to_products(full);
+    } else {
+      ptx::fence_proxy_async_shared_cta();
+      __syncwarp();
+      constexpr std::uint32_t kBytes = Base::kRows * kBoxRowBytes;
+      if (ptx::elect_sync()) {
+        ptx::mbarrier_arrive_expect_tx(full, kBytes);
+        const std::uint32_t peer = ptx::cluster_ctarank() ^ 1;
+        const std::uint32_t from = ptx::shared_address(tail_rows());
+        ptx::cp_async_bulk_shared_cluster_shared_cta(ptx::mapa_shared_cluster(from, peer), from,
+                                                     kBytes, ptx::mapa_shared_cluster(full, peer));
+      }
+    }
+    tail_at_.advance();
+  }
+
+ private:
+  __device__ std::uint8_t* tail_rows() const {
+    return this->shared_.tail.keys + this->first_row_ * kBoxRowBytes;
+  }
+
+  RingPosition<1> tail_at_;
+};
 
 }  // namespace tilewright::tile

@@ -26,17 +26,15 @@
 // cycles of 4.2 TB/s; scores, softmax and values in a row 2700. Decoding is 840 instructions of
 // each scheduler, 4000 cycles in one warp and hidden in two.
 // Measured (H200), and what bound the designs before: docs/notes/2026-11-22-dsv4-decode64.md.
-// Where results go: the piece's query, or a partial result.
+// Where results go: the piece's query, or a partial result, which the CTAs that made those of a
+// query merge (parts.h). This file has rows of e4m3; those of e2m1 and bf16 have their own.
+#include "kernels/sparse_attention/fp8_share.h"
 #include "kernels/sparse_attention/wgmma/converter.h"
 #include "kernels/sparse_attention/wgmma/kernel.h"
 
 namespace tilewright::kernels {
 
 TILEWRIGHT_SPARSE_DECODE_WGMMA(fp8, SparseRows512, kFp8, 1)
-TILEWRIGHT_SPARSE_DECODE_WGMMA(nvfp4, SparseRows512, kNvfp4, 1)
-TILEWRIGHT_SPARSE_DECODE_WGMMA(bf16, SparseRows512, kBf16, 1)
 TILEWRIGHT_SPARSE_DECODE_WGMMA(pair_fp8, SparseRows512, kFp8, 2)
-TILEWRIGHT_SPARSE_DECODE_WGMMA(pair_nvfp4, SparseRows512, kNvfp4, 2)
-TILEWRIGHT_SPARSE_DECODE_WGMMA(pair_bf16, SparseRows512, kBf16, 2)
 
 }  // namespace tilewright::kernels

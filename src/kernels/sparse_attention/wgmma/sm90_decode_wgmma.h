@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/sparse_attention/decode.h"
+#include "kernels/sparse_attention/sparse_partners.h"
 
 namespace tilewright::kernels {
 
@@ -32,16 +33,12 @@ struct SparseWgmmaTile {
   static constexpr int ctas_of_group(int heads) { return (heads + kHeads - 1) / kHeads; }
 };
 
-struct SparseWgmmaVariant {
-  const char* name;
-  KvFormat format;
-  SparseWgmmaTile tile;
-};
-
-inline constexpr SparseWgmmaVariant kSparseWgmmaVariants[] = {
-    {"fp8", KvFormat::kFp8, {}},          {"nvfp4", KvFormat::kNvfp4, {}},
-    {"bf16", KvFormat::kBf16, {}},        {"fp8_mla", KvFormat::kFp8Mla, {}},
-    {"bf16_mla", KvFormat::kBf16Mla, {}},
+/// With partners parts of a query are merged by the CTAs that made them, which wait for each other:
+/// all CTAs must be resident, as those of a cooperative launch are. Both null: by sparse_combine.
+struct SparseWgmmaParams {
+  SparseDecodeParams decode;
+  const SparsePartners* partners;  ///< [sparse_partial_slots(groups)], of the schedule
+  std::uint64_t* counters;         ///< [groups, kSparseCountersOfGroup], cleared by the schedule
 };
 
 }  // namespace tilewright::kernels

@@ -16,8 +16,6 @@
 namespace tilewright::kernels {
 
 TILEWRIGHT_SPARSE_DECODE_WGMMA(fp8_mla, SparseRows576, kFp8Mla, 1)
-TILEWRIGHT_SPARSE_DECODE_WGMMA(bf16_mla, SparseRows576, kBf16Mla, 1)
 TILEWRIGHT_SPARSE_DECODE_WGMMA(pair_fp8_mla, SparseRows576, kFp8Mla, 2)
-TILEWRIGHT_SPARSE_DECODE_WGMMA(pair_bf16_mla, SparseRows576, kBf16Mla, 2)
 
 }  // namespace tilewright::kernels

@@ -1,0 +1,122 @@
+// Parts of a query, merged by the CTAs that made them, not by another launch: a warpgroup that has
+// written its columns of a part counts it, and merges those columns of its share of the heads when
+// all are counted. It waits behind its group's last piece, so whom it waits for does not wait.
+#pragma once
+
+#include "kernels/sparse_attention/pieces.h"
+#include "kernels/sparse_attention/wgmma/shared.h"
+#include "ptx/atomic.h"
+#include "ptx/load_store.h"
+#include "ptx/warp_roles.h"
+#include "tile/element.h"
+#include "tile/row_end.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+template <int Half>
+class SparseParts {
+ public:
+  __device__ SparseParts(const kernels::SparseWgmmaParams& params, std::int32_t group,
+                         std::int32_t first_head)
+      : params_(params), group_(group), first_head_(first_head) {}
+
+  /// The warpgroup has written its columns of a piece.
+  __device__ void count(const SparsePiece& piece) {
+    if (piece.partial < 0 || params_.partners == nullptr) return;
+    const std::int32_t i = piece.partial % 2;
+    const kernels::SparsePartners of = params_.partners[piece.partial];
+    (i == 0 ? first_query_ : last_query_) = piece.query;
+    ptx::bar_sync<128>(1 + Half);
+    if (threadIdx.x % 128 != 0) return;
+    const std::uint64_t one =
+        piece.partial == of.first ? kFlip - static_cast<std::uint32_t>(of.parts - 1) : 1;
+    const std::uint64_t before = ptx::atom_add_acq_rel_gpu_u64(counter(of), one);
+    flips_ |= static_cast<std::uint32_t>(before >> 63) << i;
+  }
+  /// Behind all pieces of the group.
+  __device__ void merge() const {
+#pragma unroll 1
+    for (std::int32_t i = 0; i < 2; ++i) {
+      const std::int32_t query = i == 0 ? first_query_ : last_query_;
+      if (query < 0) continue;
+      const kernels::SparsePartners of = params_.partners[2 * group_ + i];
+      if (threadIdx.x % 128 == 0) {
+        while (ptx::ld_acquire_gpu_u64(counter(of)) >> 63 == (flips_ >> i & 1)) {
+        }
+      }
+      ptx::bar_sync<128>(1 + Half);
+      const std::int32_t part = group_ - of.second / 2 + 1, end = 64 * (part + 1) / of.parts;
+      std::int32_t row = 64 * part / of.parts + static_cast<std::int32_t>(threadIdx.x / 32 % 4);
+#pragma unroll 1
+      for (; row < end && first_head_ + row < params_.decode.heads; row += 4)
+        merge(of, query, first_head_ + row);
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t kFlip = std::uint64_t{1} << 63;
+  static constexpr int kAtOnce = 8;  // parts on their way
+
+  __device__ std::uint64_t* counter(const kernels::SparsePartners& of) const {
+    return params_.counters + kernels::kSparseCountersOfGroup * (of.first / 2) + first_head_ / 32 +
+           Half;
+  }
+  __device__ void merge(const kernels::SparsePartners& of, std::int32_t query,
+                        std::int32_t head) const {
+    const kernels::SparseDecodeParams& p = params_.decode;
+    const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
+    const std::int32_t column = Half * 256 + lane * 4;
+    float top = -INFINITY, sum = 0, o[8] = {};
+#pragma unroll 1
+    for (std::int32_t first = 0; first < of.parts; first += kAtOnce) {
+      float lse[kAtOnce], larger = top;
+      float x[kAtOnce][8] = {};
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        const std::int32_t part = first + i;
+        const std::int32_t slot = part == 0 ? of.first : of.second + 2 * (part - 1);
+        const std::int64_t at = std::int64_t{slot} * p.heads + head;
+        lse[i] = -INFINITY;
+        if (part >= of.parts) continue;
+        const float* const from = p.partial_out + at * kKvDims + column;
+        lse[i] = p.partial_lse[at];
+#pragma unroll
+        for (int j = 0; j < 8; j += 4)
+          *reinterpret_cast<float4*>(&x[i][j]) = *reinterpret_cast<const float4*>(from + 32 * j);
+      }
+#pragma unroll
+      for (const float of_part : lse) larger = fmaxf(larger, of_part);
+      const float base = larger == -INFINITY ? 0.0f : larger;
+      const float correction = ptx::ex2_approx_ftz_f32(top - base);
+      top = larger;
+      sum *= correction;
+#pragma unroll
+      for (float& element : o) element *= correction;
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        const float weight = ptx::ex2_approx_ftz_f32(lse[i] - base);
+        sum += weight;
+#pragma unroll
+        for (int j = 0; j < 8; ++j) o[j] = fmaf(weight, x[i][j], o[j]);
+      }
+    }
+    const RowEnd end(top, NoScale(), sum, p.sink == nullptr ? nullptr : p.sink + head);
+    std::uint16_t* const to = p.out + sparse_offset(p, p.out_strides, query, head) + column;
+#pragma unroll
+    for (int j = 0; j < 8; j += 4) {
+      *reinterpret_cast<uint2*>(to + 32 * j) =
+          make_uint2(Bf16::pack(o[j] * end.factor, o[j + 1] * end.factor),
+                     Bf16::pack(o[j + 2] * end.factor, o[j + 3] * end.factor));
+    }
+    if (column != 0 || p.lse == nullptr) return;
+    p.lse[sparse_offset(p, p.lse_strides, query, head)] = top == -INFINITY ? p.empty_lse : end.lse;
+  }
+
+  const kernels::SparseWgmmaParams& params_;
+  std::int32_t group_, first_head_, first_query_ = -1, last_query_ = -1;
+  std::uint32_t flips_ = 0;  // of the thread that counts
+};
+
+}  // namespace tilewright::tile
