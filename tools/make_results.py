@@ -107,10 +107,10 @@ def model_served(log):
 
 
 def latent_beside(*selections, peer="flash_mla"):
-    """Beside FlashMLA, of each selection: members of samples, and the fewest sequences."""
-    def of(log, fewest=1, **which):
+    """Beside FlashMLA, of each selection: members of samples, and the fewest and most sequences."""
+    def of(log, fewest=1, most=1 << 30, **which):
         ours, theirs = ([s for s in pick(log["samples"], source=source, **which)
-                         if s["problem"]["sequences"] >= fewest] for source in ("tilewright", peer))
+                         if fewest <= s["problem"]["sequences"] <= most] for source in ("tilewright", peer))
         return span(speedups(ours, theirs, problem))
 
     def tell(log):
@@ -320,6 +320,11 @@ ROWS = [
      "2026-11-28-mla-lists-one-loop-h100.json",
      latent_beside({"kind": "lists", "heads": 128, "fewest": 64}, {"kind": "lists", "heads": 64, "fewest": 64},
                    {"kind": "lists", "sequences": 2}, peer=VLLM_MLA), False),
+    ("DeepSeek-V3", "decoding over lists, beside the same, on an H200, 128 heads / 64 heads, from 64 sequences / "
+     "2 to 8 sequences",
+     "2026-11-28-mla-lists-merged-h200.json",
+     latent_beside({"kind": "lists", "heads": 128, "fewest": 64}, {"kind": "lists", "heads": 64, "fewest": 64},
+                   {"kind": "lists", "most": 8}, peer=VLLM_MLA), False),
     ("DeepSeek-V3", "prefill over lists, 128 / 64 heads, beside the same, on an H100",
      "2026-11-27-mla-prefill-vllm-h100.json",
      latent_beside({"kind": "prefill", "heads": 128}, {"kind": "prefill", "heads": 64}, peer=VLLM_MLA), False),
