@@ -33,7 +33,8 @@ struct AttentionConsumer {
   Shared& shared;
   std::uint32_t index;  ///< of the warpgroup among the consumers
   RingPosition<kQStages> q_at;
-  RingPosition<kKvStages> k_at, v_at;
+  RingPosition<kKvStages> k_at;
+  RingPosition<value_stages<C>()> v_at;
 
   /// First row of the warp in the CTA's tile.
   __device__ std::int32_t warp_row() const {
@@ -44,7 +45,7 @@ struct AttentionConsumer {
     for (auto& ring : shared.q_ring) Ring<kQStages>(ring).wait_full(q_at);
   }
   __device__ void wait_k() const { Ring<kKvStages>(shared.k_ring).wait_full(k_at); }
-  __device__ void wait_v() const { Ring<kKvStages>(shared.v_ring).wait_full(v_at); }
+  __device__ void wait_v() const { Ring(shared.v_ring).wait_full(v_at); }
   __device__ void release_q() {
     Ring<kQStages>(shared.q_ring[index]).release(q_at);
     q_at.advance();
@@ -54,7 +55,7 @@ struct AttentionConsumer {
     k_at.advance();
   }
   __device__ void release_v() {
-    Ring<kKvStages>(shared.v_ring).release(v_at);
+    Ring(shared.v_ring).release(v_at);
     v_at.advance();
   }
 

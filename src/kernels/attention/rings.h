@@ -10,6 +10,13 @@
 
 namespace tilewright::tile {
 
+/// As many as of keys, unless C says otherwise.
+template <class C>
+constexpr int value_stages() {
+  if constexpr (requires { C::kValueStages; }) return C::kValueStages;
+  return C::kKvStages;
+}
+
 /// Queries have a ring per consumer warpgroup, keys and values one each: what a warpgroup has used
 /// up can be filled again whatever the others do. C, the kernel's Config: Element, kHeadDim,
 /// kValueDim, kKeys of a step, kConsumers, kQStages, kKvStages.
@@ -22,9 +29,10 @@ struct AttentionShared {
 
   std::uint8_t q[C::kQStages][C::kConsumers][kQBytes];
   std::uint8_t k[C::kKvStages][kKBytes];
-  std::uint8_t v[C::kKvStages][kVBytes];
+  std::uint8_t v[value_stages<C>()][kVBytes];
   RingBarriers<C::kQStages> q_ring[C::kConsumers];
-  RingBarriers<C::kKvStages> k_ring, v_ring;
+  RingBarriers<C::kKvStages> k_ring;
+  RingBarriers<value_stages<C>()> v_ring;
 
   /// One thread. A warp of a consumer releases a stage with one arrival; keys and values have come
   /// with kv_arrivals.

@@ -53,6 +53,7 @@ struct AttentionVariant {
   int value_dim = head_dim;
   bool clips = false;            ///< the kernel itself writes no column that does not exist
   bool has_wide_queries = true;  ///< kWideQueries: this form has one that widens
+  bool is_tall = false;          ///< tiles of more rows, of two forms: for many queries
 };
 
 /// One kernel, for some head dimensions.
@@ -92,6 +93,9 @@ struct AttentionKernel {
   /// value_dim is another, the narrowest that has room for both. nullptr if there is none.
   const AttentionVariant* find_variant(const AttentionProblem& problem) const noexcept;
 };
+
+/// For tests: tiles are tall where a kernel has them, whatever the problem, while this is true.
+bool& forces_tall_tiles() noexcept;
 
 /// The ladder for Hopper, first rung first.
 std::span<const AttentionKernel> hopper_attention_kernels();

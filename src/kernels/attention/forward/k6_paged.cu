@@ -10,6 +10,7 @@
 //   groups      rows of a tile are queries times the heads that share keys (paged_consumer.h)
 //   chunks      a query sees keys of its own chunk alone (paged_mask.h)
 //   stages      a third one of keys and values, where there is room
+//   tall tiles  of many queries 192 rows instead of 128: fewer copied bytes a product
 //
 // Limit: as K6.
 #include "kernels/attention/forward/k6_paged.h"
@@ -25,7 +26,7 @@ namespace {
 // Two stages were faster than three at head_dim 128, with prompts and with what decodes.
 constexpr K6Variant copied_form(K6Variant form) {
   const bool is_wide = form.head_dim == 192 && form.value_dim == 192;
-  if (form.head_dim == 128) form.kv_stages = 2;
+  if (form.head_dim == 128 && form.consumers == 2) form.kv_stages = 2;
   if (form.head_dim == 128 || is_wide) form.first_polls = true;
   return form;
 }
@@ -65,6 +66,7 @@ struct CopyingConfig : PagedForm<Element, VariantIndex, copied_form> {
 TILEWRIGHT_K6_PAGES(d64)
 TILEWRIGHT_K6_PAGES(d96)
 TILEWRIGHT_K6_PAGES(d128)
+TILEWRIGHT_K6_PAGES(d128_tall)
 TILEWRIGHT_K6_PAGES(d192)
 TILEWRIGHT_K6_PAGES(d256)
 TILEWRIGHT_K6_PAGES(d192_v128)

@@ -7,12 +7,20 @@
 namespace tilewright::kernels {
 
 /// Entries attention_k6_pages_{bf16,f16}_NAME, with "_rows" behind it where rows are gathered
-/// (PageCopies::kRows). Every feature of AttentionParams. A third stage of keys and values where
-/// there is room: a page is looked up before it is copied. What looks it up does not fit the 32
-/// registers that three consumers would leave to the producer.
+/// (PageCopies::kRows). Every feature of AttentionParams. A third stage where there is room, as a
+/// page is looked up before it is copied: three consumers would leave the producer 32 registers, too
+/// few for looking up. "d128_tall", for many queries, has three all the same.
 inline constexpr K6Variant kK6PagedVariants[] = {
     {.name = "d64", .head_dim = 64, .consumers = 3, .keys = 96, .kv_stages = 3},
     {.name = "d96", .head_dim = 96, .keys = 128, .kv_stages = 3},
+    {.name = "d128_tall",
+     .head_dim = 128,
+     .consumers = 3,
+     .keys = 80,
+     .pass = K6Pass::kAfterScores,
+     .kv_stages = 3,
+     .first_polls = true,
+     .is_tall = true},
     {.name = "d128", .head_dim = 128, .keys = 128, .pass = K6Pass::kAfterScores, .kv_stages = 3},
     {.name = "d192", .head_dim = 192, .keys = 96, .pass = K6Pass::kAfterScores},
     {.name = "d256",

@@ -17,8 +17,10 @@ namespace {
 
 // Chosen by measurement, apart from copied_form: gathering takes about as long as products do.
 constexpr K6Variant gathered_form(K6Variant form) {
-  if (form.head_dim == 128) form.kv_stages = 2, form.pass = K6Pass::kAfterMaximum;
-  if (form.head_dim == 192 && form.value_dim == 192) form.first_polls = true;
+  const bool is_two = form.head_dim == 128 && form.consumers == 2;
+  if (is_two) form.kv_stages = 2, form.more_values = 1;
+  if (is_two || form.head_dim == 256) form.pass = K6Pass::kAfterMaximum;
+  if (is_two || (form.head_dim == 192 && form.value_dim == 192)) form.first_polls = true;
   return form;
 }
 
@@ -53,6 +55,7 @@ struct GatheringConfig : PagedForm<Element, VariantIndex, gathered_form> {
 TILEWRIGHT_K6_PAGES(d64)
 TILEWRIGHT_K6_PAGES(d96)
 TILEWRIGHT_K6_PAGES(d128)
+TILEWRIGHT_K6_PAGES(d128_tall)
 TILEWRIGHT_K6_PAGES(d192)
 TILEWRIGHT_K6_PAGES(d256)
 TILEWRIGHT_K6_PAGES(d192_v128)

@@ -27,8 +27,10 @@ struct K6Variant {
   bool keys_first = true;      ///< the first keys of a tile are loaded before its queries
   bool stages_out = false;     ///< results leave through shared memory by tensor copies
   int kv_stages = 2;           ///< of keys and of values
+  int more_values = 0;         ///< stages of values beyond these
   bool first_polls = false;    ///< the first consumer alone waits for copies, others for their turn
   bool cuts_diagonal = false;  ///< see whole_consumer.h
+  bool is_tall = false;        ///< over pages: of a head_dim's two forms that with more rows
   bool clips = false;          ///< rows end at value_dim, where it is less; over pages always
 
   static constexpr int kBarrierBytes = 512;
@@ -40,7 +42,8 @@ struct K6Variant {
   constexpr int ring_bytes() const {
     const int key_bytes = boxed_columns(head_dim) * 2, value_bytes = boxed_columns(value_dim) * 2;
     const int queries = q_stages * consumers * 64 * key_bytes;
-    const int rings = queries + kv_stages * keys * (key_bytes + value_bytes);
+    const int rings =
+        queries + kv_stages * keys * (key_bytes + value_bytes) + more_values * keys * value_bytes;
     return (rings + kBarrierBytes + 1023) / 1024 * 1024;
   }
   constexpr int out_bytes() const { return consumers * 64 * boxed_columns(value_dim) * 2; }

@@ -29,7 +29,6 @@ template <class C>
 struct PagedGatherer : PagedProducer<C, PagedGatherer<C>> {
   using Base = PagedProducer<C, PagedGatherer<C>>;
   using Base::k_at;
-  using Base::kStages;
   using Base::params;
   using Base::shared;
   using Base::v_at;
@@ -87,12 +86,12 @@ struct PagedGatherer : PagedProducer<C, PagedGatherer<C>> {
 
   /// The rows of a warp, those at `offset` of lane i being its i-th. Columns from `columns` on are
   /// zeros.
-  template <class TileBox>
+  template <class TileBox, int Stages>
   __device__ void copy(std::uint32_t offset, const std::uint8_t* from, std::int32_t columns,
-                       RingBarriers<kStages>& barriers, RingPosition<kStages>& at,
-                       std::uint8_t (&stages)[kStages][TileBox::kBytes]) {
+                       RingBarriers<Stages>& barriers, RingPosition<Stages>& at,
+                       std::uint8_t (&stages)[Stages][TileBox::kBytes]) {
     constexpr int kBoxes = TileBox::kBytes / (C::kKeys * kBoxRowBytes);
-    const Ring<kStages> ring(barriers);
+    const Ring ring(barriers);
     const std::int32_t row = warp_row() + lane() / 8;
     const std::uint32_t to =
         ptx::shared_address(stages[at.stage]) + static_cast<std::uint32_t>(row) * kBoxRowBytes +

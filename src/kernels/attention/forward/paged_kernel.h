@@ -23,6 +23,7 @@ struct PagedForm {
   static constexpr AttentionTile kTile = kVariant.tile();
   static constexpr int kHeadDim = kVariant.head_dim, kValueDim = kVariant.value_dim;
   static constexpr int kKeys = kVariant.keys, kKvStages = kVariant.kv_stages;
+  static constexpr int kValueStages = kKvStages + kVariant.more_values;
   static constexpr int kConsumers = kVariant.consumers, kQStages = kVariant.q_stages;
   // All registers of an SM are dealt out at the launch, and dealt again by role.
   static constexpr int kProducerRegisters = kConsumers == 3 ? 56 : 72;

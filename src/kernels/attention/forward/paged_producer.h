@@ -56,7 +56,8 @@ struct PagedProducer {
   const kernels::AttentionPagedParams& params;
   AttentionShared<C>& shared;
   RingPosition<1> q_at;
-  RingPosition<kStages> k_at, v_at;
+  RingPosition<kStages> k_at;
+  RingPosition<value_stages<C>()> v_at;
 
   /// Tiles [begin, end), not none, of the keys and values that a tile of queries sees, the last
   /// first; the queries behind the first keys, as AttentionLoader::load_keys_first has it. Pages
