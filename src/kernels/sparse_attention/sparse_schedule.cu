@@ -128,7 +128,7 @@ struct Scheduler {
     if (query >= queries) return {queries, 0};
     const std::int32_t blocks = num_blocks(query), cuts = min(parts, max(blocks, 1));
     if (part >= cuts) return {query + 1, 0};
-    return {query, part * blocks / cuts};
+    return {query, static_cast<std::int32_t>(std::int64_t{part} * blocks / cuts)};
   }
 
   __device__ Cut find_cut(std::int32_t group, std::int32_t width) const {
@@ -190,7 +190,7 @@ struct Scheduler {
     }
     __syncthreads();
     if (threadIdx.x < 32) {
-      // The cheapest; of equals the widest, which has the fewest cuts.
+      // The cheapest; of equals the last, the widest, but for equal parts.
       const bool is_try = threadIdx.x < kWidths;
       const std::int32_t combining = shared.splits >> threadIdx.x & 1 ? params.combine_cost : 0;
       const std::uint32_t key =
