@@ -48,6 +48,12 @@ def _parser() -> argparse.ArgumentParser:
         default="module",
         help="fa3: our module, or our operators below the peer's own module",
     )
+    parser.add_argument(
+        "--as-published",
+        action="store_true",
+        help="fa3: kvcache waits for the device at every check, as it is written",
+    )
+    parser.add_argument("--plan", type=pathlib.Path, help="the cases, of a run before; made if not there")
     parser.add_argument("--shard", help=argparse.SUPPRESS)
     parser.add_argument("--lines", type=pathlib.Path, help=argparse.SUPPRESS)
     parser.add_argument("--end", type=float, default=float("inf"), help=argparse.SUPPRESS)
@@ -92,7 +98,12 @@ def _gpu(gpus: int, worker: int) -> dict[str, str]:
 def _workers(options: argparse.Namespace, arguments: list[str], lines: Lines) -> None:
     """Runs every worker's share in a process of its own, and ends those that outlive the deadline."""
     command = [sys.executable, "-m", "tilewright.testing.peers", *arguments]
-    command += ["--lines", str(options.lines), "--end", str(options.end)]
+    if not options.plan.exists():
+        from . import _suite
+
+        _suite.plan(options)
+    command += ["--lines", str(options.lines), "--end", str(options.end), "--plan", str(options.plan)]
+    options.lines.with_suffix(".claims").unlink(missing_ok=True)
     processes = [
         subprocess.Popen(
             [*command, "--shard", f"{i}/{options.jobs}"],
@@ -138,6 +149,8 @@ def main(arguments: list[str] | None = None) -> int:
         options.end = begin + options.deadline
     with tempfile.TemporaryDirectory() as folder:
         options.lines = (options.log or pathlib.Path(folder) / "run").with_suffix(".jsonl")
+        if options.plan is None:
+            options.plan = pathlib.Path(folder) / "plan.json"
         if not options.sum_up:
             if not options.resume:
                 options.lines.unlink(missing_ok=True)

@@ -16,8 +16,8 @@ import torch
 
 from tilewright import Reason
 
-#: Up to so much memory of the device: how many workers of a GPU may run such cases, and their work.
-SHARES = ((6 << 30, 1000, 1), (16 << 30, 3, 3), (1 << 50, 1, 8))
+#: Up to so much memory of the device: how many workers of a GPU may run such cases.
+SHARES = ((2 << 30, 1000), (6 << 30, 6), (16 << 30, 3), (1 << 50, 1))
 _TRIES = 4
 
 
@@ -30,6 +30,7 @@ class Case:
     bytes: int = 0  # of the device's memory, roughly
     skips: str = ""  # why the suite itself leaves it out
     repeats: int = 0  # of cases before it that are called the same: suites give some values twice
+    group: tuple[Any, ...] = ()  # cases with the same inputs run one after the other
 
     @property
     def name(self) -> str:
@@ -92,10 +93,12 @@ def meta(*shape: int, dtype: Any = torch.bfloat16) -> torch.Tensor:
     return torch.empty(shape, dtype=dtype, device="meta")
 
 
-def release() -> None:
-    """Memory that torch keeps goes back, for the processes beside this one."""
-    if torch.cuda.is_available() and torch.cuda.memory_reserved() > (2 << 30):
-        torch.cuda.empty_cache()
+def release(workers: int = 14) -> None:
+    """Memory that torch keeps goes back, for the other processes of this GPU, if it is more than a fair share."""
+    if torch.cuda.is_available():
+        share = int(0.7 * torch.cuda.get_device_properties(0).total_memory / max(workers, 1))
+        if torch.cuda.memory_reserved() > share:
+            torch.cuda.empty_cache()
 
 
 def is_device_usable() -> bool:

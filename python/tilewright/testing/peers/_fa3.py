@@ -18,6 +18,7 @@ import torch
 from tilewright import Reason, compat
 from tilewright.compat import flash_attn_3_ops, flash_attn_interface
 
+from . import _deferred
 from ._case import Case, import_from, meta, parametrized
 
 #: Parts of the file that nothing here can run: the suite's own switches.
@@ -34,8 +35,21 @@ TESTS = {
 }
 
 
-def collect(folder: pathlib.Path, tests: list[str], through: str) -> Iterator[Case]:
-    """Cases of the named tests; `through`: "module", or "operators" below the peer's own module."""
+#: Tests that wait for the device once a case, unless they are run as published.
+DEFERRED = ("kvcache",)
+
+
+def collect(
+    folder: pathlib.Path,
+    tests: list[str],
+    through: str,
+    as_published: bool = False,
+    asks: bool = True,
+) -> Iterator[Case]:
+    """Cases of the named tests; `through`: "module", or "operators" below the peer's own module.
+
+    With `asks` false they lack what can_implement() says, which takes most of the time.
+    """
     for switch in SWITCHES:
         os.environ.setdefault(f"FLASH_ATTENTION_DISABLE_{switch}", "TRUE")
     hopper = folder / "hopper" if (folder / "hopper").is_dir() else folder
@@ -45,17 +59,45 @@ def collect(folder: pathlib.Path, tests: list[str], through: str) -> Iterator[Ca
     flash_attn_3_ops.install()
     if through == "module":
         compat.install("flash_attn_interface")
-    suite = importlib.import_module("test_flash_attn")
+    suite: Any
+    if as_published:
+        suite, deferred = importlib.import_module("test_flash_attn"), None
+    else:
+        suite, checks = _deferred.load(
+            hopper / "test_flash_attn.py", "test_flash_attn", [TESTS[short] for short in DEFERRED]
+        )
+        suite.attention_ref = _deferred.Memo(suite.attention_ref)
+        deferred = functools.partial(_run_deferred, checks, suite.attention_ref)
     for short in tests or list(TESTS):
         function = getattr(suite, TESTS[short])
         ask: Callable[..., Answer] = _ASK.get(short, _nothing)
         for parameters in parametrized(function):
-            yield Case(
-                short,
-                parameters,
-                functools.partial(function, **parameters),
-                *ask(suite, **parameters),
-            )
+            run = functools.partial(function, **parameters)
+            group: tuple[Any, ...] = ()
+            if deferred and short in DEFERRED:
+                group = _inputs(**parameters)
+                run = functools.partial(deferred, group, run)
+            answer = ask(suite, **parameters) if asks else _nothing(suite)
+            yield Case(short, parameters, run, *answer, group=group)
+
+
+def _run_deferred(
+    checks: _deferred.Checks, memo: _deferred.Memo, group: Any, run: Callable[[], Any]
+) -> None:
+    checks.clear()
+    memo.begin(group)
+    try:
+        run()
+        checks.settle()
+    finally:
+        checks.clear()
+
+
+def _inputs(**p: Any) -> tuple[Any, ...]:
+    """What the tensors of a case of kvcache depend on: without rotary or new keys some options change none."""
+    unused = [] if p["rotary_fraction"] else ["rotary_interleaved"]
+    unused += [] if p["new_kv"] else ["seqlen_new_eq_seqlen_q"]
+    return tuple(value for name, value in p.items() if name not in unused)
 
 
 def _find_rotary(folder: pathlib.Path) -> None:
@@ -180,7 +222,15 @@ def _kvcache(suite: Any, **p: Any) -> Answer:
         "attention_chunk": int((p["causal"] or p["local"]) and not suite.DISABLE_LOCAL),
     }
     reasons = flash_attn_interface.can_implement("flash_attn_with_kvcache", **arguments)
-    return reasons, batch * heads * queries * keys * 4 * 6, ""
+    return reasons, _kvcache_bytes(batch, heads, kv_heads, **p), ""
+
+
+def _kvcache_bytes(batch: int, heads: int, kv_heads: int, **p: Any) -> int:
+    """Scores in float32, both caches and what is saved of them, and their sequences for the reference."""
+    queries, keys, d = int(p["seqlen_q"]), int(p["seqlen_k"]), int(p["d"])
+    scores = batch * heads * queries * keys * 4 * 6
+    in_cache = batch * (2 if p["has_batch_idx"] else 1) * (3 if p["page_size"] else 1)
+    return scores + 4 * in_cache * keys * kv_heads * d * 2 + 10 * batch * keys * heads * d * 2
 
 
 def _combine(suite: Any, **p: Any) -> Answer:

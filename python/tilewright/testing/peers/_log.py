@@ -26,6 +26,7 @@ def about(options: argparse.Namespace) -> dict[str, Any]:
         "jobs": options.jobs,
         "gpus": options.gpus,
         "through": options.through,
+        "as_published": options.as_published,
         "python": platform.python_version(),
     }
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import random
 import time
 from collections import Counter
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 
@@ -14,29 +17,65 @@ import tilewright
 from tilewright import compat
 
 from . import _case, _host, _lines
+from ._claims import Claims
 from ._log import about
 
 
 def run(options: argparse.Namespace, lines: _lines.Lines) -> None:
     """The cases of this process's share; what becomes of each goes to the lines."""
-    if options.device:
-        _host.use(options.device)
-    elif not torch.cuda.is_available() and not options.cases:
-        raise SystemExit("no CUDA device; --cases lists the cases, --device sim:h200 simulates one")
+    _use_device(options)
     number, of = map(int, options.shard.split("/")) if options.shard else (0, 1)
-    counts: dict[str, Counter[str]] = {}
-    refused: Counter[str] = Counter()
-    drawn = _drawn(options, counts, refused)
+    if not options.plan.exists():
+        make_plan(options)
+    drawn, made = _drawn(options)
     if number == 0:
-        lines.add(collected=counts, refused=refused, about=about(options) | _versions(options.device))
+        said = about(options) | _versions(options.device)
+        lines.add(collected=made["counts"], refused=made["refused"], about=said)
     if options.cases:
         for case in drawn:
             print(case.name)
         return
     done = {entry["case"] for entry in _lines.read(options.lines) if "case" in entry}
-    mine = [case for case in _share(drawn, number, of, options.gpus) if case.name not in done]
-    _run(options, lines, mine)
+    workers = -(-of // options.gpus)
+    for case in _mine(drawn, number // options.gpus, options):
+        if case.name in done:
+            continue
+        if time.time() > options.end or not _run(lines, case):
+            break
+        _case.release(workers)
     lines.add(worker=number, copies=compat.stats())
+
+
+def _mine(
+    cases: list[_case.Case], place: int, options: argparse.Namespace
+) -> Iterator[_case.Case]:
+    """The cases of one worker, which has this place among those of its GPU, as it claims them.
+
+    What needs much memory is for few of each GPU, so that it fits beside.
+    """
+    classes: list[dict[Any, list[_case.Case]]] = [{} for _ in _case.SHARES]
+    for i, case in enumerate(cases):
+        size = next(k for k, (limit, _) in enumerate(_case.SHARES) if case.bytes <= limit)
+        classes[size].setdefault(case.group or i, []).append(case)
+    groups = [list(of_size.values()) for of_size in classes]
+    path = options.lines.with_suffix(".claims") if options.shard else None
+    claims = Claims(path, [len(of_size) for of_size in groups])
+    allowed = [place < few for _, few in _case.SHARES]
+    while claimed := claims.next(allowed):
+        yield from groups[claimed[0]][claimed[1]]
+
+
+def plan(options: argparse.Namespace) -> None:
+    """make_plan() in a process that runs no case itself."""
+    _use_device(options)
+    make_plan(options)
+
+
+def _use_device(options: argparse.Namespace) -> None:
+    if options.device:
+        _host.use(options.device)
+    elif not torch.cuda.is_available() and not options.cases:
+        raise SystemExit("no CUDA device; --cases lists the cases, --device sim:h200 simulates one")
 
 
 def _versions(simulated: str | None) -> dict[str, str]:
@@ -48,37 +87,12 @@ def _versions(simulated: str | None) -> dict[str, str]:
     return found
 
 
-def _share(cases: list[_case.Case], number: int, of: int, gpus: int) -> list[_case.Case]:
-    """The cases of one worker. What needs much memory is for few of each GPU, so that it fits beside.
-
-    Workers of a GPU are those with its place, its place + gpus and so on.
-    """
-    work = [0] * of
-    mine = []
-    for case in cases:
-        few, weight = next((n, w) for limit, n, w in _case.SHARES if case.bytes <= limit)
-        chosen = min(range(min(few * gpus, of)), key=work.__getitem__)
-        work[chosen] += weight
-        if chosen == number:
-            mine.append(case)
-    return mine
-
-
-def _drawn(
-    options: argparse.Namespace, counts: dict[str, Counter[str]], refused: Counter[str]
-) -> list[_case.Case]:
-    """The cases that are run, in their order; what is left out is counted."""
-    suite = importlib.import_module(f"._{options.suite}", __package__)
-    known = list(suite.TESTS)
-    for test in options.tests:
-        if test not in known:
-            raise SystemExit(f"no test {test!r}; {options.suite} has {', '.join(known)}")
+def make_plan(options: argparse.Namespace) -> None:
+    """Writes which cases are run, in their order, and what is left out, counted: workers do not ask again."""
+    counts: dict[str, Counter[str]] = {}
+    refused: Counter[str] = Counter()
     chosen = []
-    names: Counter[str] = Counter()
-    for case in suite.collect(options.folder, options.tests, options.through):
-        name = case.name
-        case.repeats = names[name]
-        names[name] += 1
+    for i, case in enumerate(_collect(options)):
         if options.match and options.match not in case.name:
             continue
         of_test = counts.setdefault(case.test, Counter())
@@ -90,27 +104,55 @@ def _drawn(
             refused.update({f"{r.field}: {r.rule}" for r in case.reasons})
         else:
             of_test["in_scope"] += 1
-            chosen.append(case)
+            chosen.append((i, case.test, case.bytes))
     if options.sample is not None or options.deadline is not None:
         # Whatever time cuts off, what has been run is a sample.
         size = min(options.sample or len(chosen), len(chosen))
         chosen = random.Random(options.seed).sample(chosen, size)
-    for case in chosen:
-        counts[case.test]["drawn"] += 1
-    return chosen
+    for _, test, _ in chosen:
+        counts[test]["drawn"] += 1
+    plan = {"counts": counts, "refused": refused, "cases": [(i, size) for i, _, size in chosen]}
+    options.plan.write_text(json.dumps(plan))
 
 
-def _run(options: argparse.Namespace, lines: _lines.Lines, cases: list[_case.Case]) -> None:
+def _drawn(options: argparse.Namespace) -> tuple[list[_case.Case], dict[str, Any]]:
+    """The cases of the plan, and the plan."""
+    plan = json.loads(options.plan.read_text())
+    cases = _collect(options, asks=False)
+    drawn = []
+    for place, size in plan["cases"]:
+        cases[place].bytes = size
+        drawn.append(cases[place])
+    return drawn, plan
+
+
+def _collect(options: argparse.Namespace, asks: bool = True) -> list[_case.Case]:
+    suite = importlib.import_module(f"._{options.suite}", __package__)
+    known = list(suite.TESTS)
+    for test in options.tests:
+        if test not in known:
+            raise SystemExit(f"no test {test!r}; {options.suite} has {', '.join(known)}")
+    more: dict[str, bool] = {}
+    if options.suite == "fa3":
+        more = {"as_published": options.as_published, "asks": asks}
+    cases = list(suite.collect(options.folder, options.tests, options.through, **more))
+    names: Counter[str] = Counter()
     for case in cases:
-        if time.time() > options.end:
-            return
-        outcome = _case.run(case)
-        entry = {"case": case.name, "test": case.test, "seconds": round(outcome.seconds, 3)}
-        if outcome.kind != "failed":
-            lines.add(**entry, outcome=outcome.kind)
-        else:
-            lines.add(**entry, outcome="failed", text=outcome.text)
-            if not _case.is_device_usable():
-                lines.add(lost=f"the device is lost after {case.name}")
-                return
-        _case.release()
+        name = case.name
+        case.repeats = names[name]
+        names[name] += 1
+    return cases
+
+
+def _run(lines: _lines.Lines, case: _case.Case) -> bool:
+    """Whether the device is left."""
+    outcome = _case.run(case)
+    entry = {"case": case.name, "test": case.test, "seconds": round(outcome.seconds, 3)}
+    if outcome.kind != "failed":
+        lines.add(**entry, outcome=outcome.kind)
+        return True
+    lines.add(**entry, outcome="failed", text=outcome.text)
+    if _case.is_device_usable():
+        return True
+    lines.add(lost=f"the device is lost after {case.name}")
+    return False
