@@ -29,6 +29,19 @@ What racecheck's words are worth here (NVIDIA's release notes of compute-sanitiz
   (mbarrier.arrive.release.cluster; also if every lane arrives for itself, so that it is the remote arrival that
   is not followed; the same with st.async, which counts bytes, is clean), and what a warp's lanes store before one
   of them arrives for all behind __syncwarp (ids in MoE's direct kernels, references in attention over 576).
+- Of attention over lists of 576 and latent attention over pages 2025.3 reports four pairs of places, looked at
+  one by one. Each is ordered; the first three are what lanes store or read beside the one that arrives for its
+  warp: `references` of LatentConsumer (hand_on, follow_other), factors of the weights (hand_on of the score
+  consumer, take of the value consumer), and words of valid keys (store_valid, hide_missing), each in both
+  directions. Store, __syncwarp, lane 0 arrives at `full`, all threads wait for it, load; load, __syncwarp, lane
+  0 arrives at `empty`, the writers wait for it, store. The sizes say that it is this: 8 lanes of each of 4
+  warps store 128 bytes, and all hazards of `references` are multiples of 112 bytes, those of the 7 lanes that
+  do not arrive; the lane that arrives is in none. Where a load comes before the next store it is all 128: each
+  row is also read by 3 lanes that do not arrive; hazards of factors are sums of both.
+  The fourth is sums of rows in LatentConsumer::finish: stored, bar.sync 3 of both consumers, loaded; stored
+  again two pieces later (piece_parity_), behind the bar.sync 3 of the piece between. Hazards are whole warps
+  (32 bytes), so that it is no matter of lanes but the barrier is not followed: consumers meet at bar.sync 1 and
+  2 in clear_values() an unequal number of times, as above.
 - synccheck takes one barrier that warps of different roles pass at different instructions (bar.sync with the
   same number and count: band, hyper-connections, attention over 576) for a divergent block, and ends the kernel.
   PTX wants all threads of a warp at the same instruction, not all warps. Of MoE's direct kernels it says that an
@@ -41,6 +54,7 @@ import array
 import collections
 import concurrent.futures
 import dataclasses
+import itertools
 import json
 import math
 import os
@@ -69,7 +83,7 @@ MORE_TESTS = (
 SECONDS = 300  # of a run
 SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) error")
 ALL_PASSED = re.compile(r"\[  PASSED  \] [1-9]")
-NO_FINDING = re.compile(r" (COMPUTE-SANITIZER|\w+ SUMMARY|Target application)")
+NO_FINDING = re.compile(r" ?(COMPUTE-SANITIZER|\w+ SUMMARY|Target application)")
 PLACE = re.compile(r"\w[\w.]*\.(?:h|cu):\d+")
 HAZARDS = re.compile(r"RACECHECK SUMMARY: \d+ hazards? displayed \((\d+) errors?, (\d+) warnings?\)")
 
@@ -205,7 +219,7 @@ def count_places(text):
         if not line.startswith("========="):
             continue
         said = line.lstrip("=")
-        if said.startswith(" ") and not said.startswith("  ") and not NO_FINDING.match(said):
+        if said.strip() and not said.startswith("  ") and not NO_FINDING.match(said):
             findings.append("")
         if findings and "Host Frame" not in said:
             findings[-1] += said
@@ -227,11 +241,12 @@ def word_of(result):
     return ", ".join(words) or "clean"
 
 
-def run_case(case, tool, args):
+def run_case(case, tool, args, gpu):
     with tempfile.TemporaryDirectory() as folder:
         try:
             done = subprocess.run(command_of(case, tool, args, pathlib.Path(folder)), stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True, errors="replace", timeout=SECONDS)
+                                  stderr=subprocess.STDOUT, text=True, errors="replace", timeout=SECONDS,
+                                  env={**os.environ, **gpu})
             text, status = done.stdout, done.returncode
         except subprocess.TimeoutExpired as late:
             text, status = (late.stdout or b"").decode(errors="replace"), f"no end in {SECONDS} s"
@@ -246,6 +261,7 @@ def parse_arguments():
     parser.add_argument("--kernels", default="", help="only these: rungs, decode, tests; default: all")
     parser.add_argument("--tests", default="", help="only these of ops_tests: filters of gtest after GpuTest/")
     parser.add_argument("--jobs", type=int, default=1, help="runs at the same time")
+    parser.add_argument("--gpus", type=int, default=1, help="over which runs are spread; others are left alone")
     parser.add_argument("--out", type=pathlib.Path, help="folder for summary.json and the output of each run")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--tilewright", type=pathlib.Path, default=ROOT / "build/release/bin/tilewright")
@@ -273,7 +289,10 @@ def main():
     print("errors + warnings:", *(f"{tool:>14}" for tool in args.tools))
     rows = []
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        runs = [{tool: pool.submit(run_case, case, tool, args) for tool in args.tools} for case in cases]
+        places = itertools.cycle(range(args.gpus))
+        gpus = ({"CUDA_VISIBLE_DEVICES": str(place)} if args.gpus > 1 else {} for place in places)
+        runs = [{tool: pool.submit(run_case, case, tool, args, next(gpus)) for tool in args.tools}
+                for case in cases]
         for case, futures in zip(cases, runs):
             results = {tool: future.result() for tool, future in futures.items()}
             rows.append({"case": case.name, "results": results})
