@@ -210,9 +210,8 @@ void add_input_options(CLI::App& command, AttentionInput& input) {
       .add_option("--shape", input.shape,
                   "batch, heads, kv_heads, queries, keys, head_dim of them; one more number: of "
                   "values")
-      ->type_name("B,H,HKV,NQ,NK,D[,DV]")
-      ->delimiter(',')
-      ->expected(6, 7);
+      ->option_text("B,H,HKV,NQ,NK,D[,DV]")
+      ->delimiter(',');
   command.add_option("--sink", input.sink, "[heads]: scores of one more key without a value")
       ->type_name("FILE|NAME");
 }

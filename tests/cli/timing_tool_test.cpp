@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "bench/timing/blackwell.h"
+#include "bench/timing/blackwell_points.h"
 #include "bench/timing/calibration.h"
 #include "bench/timing/ranges.h"
 #include "bench/timing/timing.h"
@@ -11,6 +12,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -367,6 +369,9 @@ TEST(TimingToolTest, SaysWhichLogAndWhichRows) {
   const Outcome two =
       run_tool(std::string("bench timing ") + kLadderLog + " " + other + " --kernels k99");
   EXPECT_THAT(two.err, HasSubstr(std::string(kLadderLog) + ", " + other + " has no measured row"));
+  const std::string wrong = TILEWRIGHT_SOURCE_DIR "/bench/results/2026-11-26-tokenizer-peers.json";
+  EXPECT_THAT(run_tool(std::string("bench timing ") + kLadderLog + " " + wrong).err,
+              HasSubstr("2026-11-26-tokenizer-peers.json: bench timing: a log of `tilewright"));
 }
 
 // Kernels of one shape may be in logs of their own.
@@ -435,7 +440,16 @@ TEST(TimingToolTest, PredictsPartsOfBlackwell) {
   EXPECT_LT(points[0]["predicted_us"].get<double>(), 30.0);
   const Outcome none = run_tool("bench timing --b200 --parts attention --kernels t16");
   EXPECT_EQ(none.status, 1);
-  EXPECT_THAT(none.err, HasSubstr("there is no point of kernels t16 in parts attention"));
+  EXPECT_THAT(none.err, HasSubstr("there is no point of --kernels t16 in --parts attention"));
+}
+
+TEST(BlackwellTableTest, EveryRowIsToldFromTheOthers) {
+  std::set<std::pair<std::string, std::string>> rows;
+  for (const BlackwellPoint& point : blackwell_points()) {
+    const auto row = std::pair(title_of(point.timing), point.timing.kernel);
+    EXPECT_TRUE(rows.insert(row).second) << row.first << " " << row.second;
+  }
+  EXPECT_TRUE(rows.contains({"64/6/4096/1024 nvfp4 m16", "few"}));
 }
 
 TEST(BlackwellTableTest, HasRatesAndReasons) {

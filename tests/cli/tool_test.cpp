@@ -194,10 +194,12 @@ TEST(Tool, WrongUsageIsNamedWithTheCommandThatHelps) {
   EXPECT_THAT(run_tool("attention").err, HasSubstr("there are no operands; give --q, --k and --v"));
   EXPECT_THAT(run_tool("attention --q q.npy --k k.npy").err,
               HasSubstr("attention: --v is missing; expected the .npy file of each"));
+  EXPECT_THAT(run_tool("attention --inputs normal --shape 1,2,2,64,64").err,
+              HasSubstr("--shape 1,2,2,64,64 has 5 numbers; expected B,H,HKV,NQ,NK,D[,DV]"));
   EXPECT_THAT(run_tool("generate -p a --max-tokens -3").err,
-              HasSubstr("--max-tokens: -3 is no number from 0 on"));
+              HasSubstr("--max-tokens: -3; expected 0 or more"));
   EXPECT_THAT(run_tool("generate -p a --sequences 0").err,
-              HasSubstr("--sequences: 0 is no number above 0"));
+              HasSubstr("--sequences: 0; expected a number above 0"));
 }
 
 TEST(Tool, FormerWordsAreRefusedWithTheRightOnes) {

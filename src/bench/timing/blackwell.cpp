@@ -44,15 +44,17 @@ json predict_blackwell(int sample, const std::vector<std::string>& kernels,
     return !is_among(kernels, point.timing.kernel) || !is_among(parts, point.part);
   });
   require(!points.empty(), ErrorKind::kInvalidArgument,
-          "bench timing: there is no point of kernels {} in parts {}; expected names of the table "
-          "that --b200 prints, and of {}",
-          fmt::join(kernels, ","), fmt::join(parts, ","), fmt::join(blackwell_parts(), ", "));
+          "bench timing: there is no point of --kernels {} in --parts {}; expected kernels of the "
+          "table that --b200 prints, and some of the parts {}",
+          kernels.empty() ? "(all)" : fmt::format("{}", fmt::join(kernels, ",")),
+          parts.empty() ? "(all)" : fmt::format("{}", fmt::join(parts, ",")),
+          fmt::join(blackwell_parts(), ", "));
   Progress progress(stderr, "bench timing", static_cast<std::int64_t>(points.size()), "points");
   json out = json::array();
   for (const BlackwellPoint& point : points) {
     progress.add();
     json row = {
-        {"shape", point.timing.shape}, {"kernel", point.timing.kernel}, {"part", point.part}};
+        {"shape", title_of(point.timing)}, {"kernel", point.timing.kernel}, {"part", point.part}};
     const auto began = std::chrono::steady_clock::now();
     try {
       const json predicted = predict_point(device, point.timing);

@@ -235,8 +235,7 @@ void compare(const TimingPoint& point, const json& predicted, json& row) {
   row["error"] = us / row["measured_us"].get<double>() - 1;
 }
 
-/// Kernels at the same one are compared with each other.
-std::string shape_text(const TimingPoint& point) {
+std::string title_of(const TimingPoint& point) {
   if (point.timed != TimedOperator::kExperts) return point.shape;
   return fmt::format("{} {}{}{} m{}", point.shape, point.format, point.is_for_fp8 ? " for FP8" : "",
                      point.has_single ? " and FP8" : "",
@@ -250,7 +249,7 @@ json run_timing(const std::vector<TimingPoint>& points, const TimingChoice& choi
   json out = json::array(), calibration = json::array();
   for (const TimingPoint& point : points) {
     progress.add();
-    json row = {{"shape", shape_text(point)}, {"kernel", point.kernel}};
+    json row = {{"shape", title_of(point)}, {"kernel", point.kernel}};
     if (!point.calibrates.empty()) {
       row["constants"] = point.calibrates;
       calibration.push_back(std::move(row));

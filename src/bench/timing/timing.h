@@ -57,6 +57,10 @@ struct TimingPoint {
 /// Errors   InvalidArgument if it is a log of something else
 std::vector<TimingPoint> timing_points(const nlohmann::json& log, const TimingChoice& choice);
 
+/// The shape as tables have it, of experts with format and tokens: kernels at the same one are
+/// compared with each other.
+std::string title_of(const TimingPoint& point);
+
 /// Runs a sample of the CTAs of each point, but of those that calibrate none: they are
 /// "calibration" in the result. Returns   {"points": [...], "summary": {...}}; of each
 /// point the times, and where the log has counted clocks, the error of the number of clocks, which

@@ -24,12 +24,21 @@ struct BenchTimingArgs {
   TimingChoice choice;
 };
 
+std::vector<TimingPoint> points_of_file(const std::string& log, const TimingChoice& choice) {
+  const nlohmann::json read = read_json(log);
+  try {
+    return timing_points(read, choice);
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{}: {}", log, error.what()));
+  }
+}
+
 /// Of several logs with the same kernel at the same problem the first one counts.
 std::vector<TimingPoint> points_of(const std::vector<std::string>& logs,
                                    const TimingChoice& choice) {
   std::vector<TimingPoint> points;
   for (const std::string& log : logs) {
-    for (TimingPoint& point : timing_points(read_json(log), choice)) {
+    for (TimingPoint& point : points_of_file(log, choice)) {
       const bool is_known = std::ranges::any_of(points, [&](const TimingPoint& known) {
         return known.shape == point.shape && known.kernel == point.kernel &&
                known.problem == point.problem && known.is_for_fp8 == point.is_for_fp8;

@@ -30,7 +30,7 @@ inline CLI::Validator positive() {
   return {[](const std::string& text) {
             double number = 0;
             const bool is_good = CLI::detail::lexical_cast(text, number) && number > 0;
-            return is_good ? "" : text + " is no number above 0";
+            return is_good ? "" : text + "; expected a number above 0";
           },
           ""};
 }
@@ -38,7 +38,7 @@ inline CLI::Validator not_negative() {
   return {[](const std::string& text) {
             double number = 0;
             const bool is_good = CLI::detail::lexical_cast(text, number) && number >= 0;
-            return is_good ? "" : text + " is no number from 0 on";
+            return is_good ? "" : text + "; expected 0 or more";
           },
           ""};
 }

@@ -11,6 +11,8 @@
 #include <limits>
 #include <utility>
 
+#include <fmt/ranges.h>
+
 namespace tilewright::cli {
 
 namespace {
@@ -139,8 +141,11 @@ HostTensor load_tensor(const AttentionInput& input, const std::string& name) {
 namespace {
 
 AttentionData describe_drawn(const AttentionInput& input) {
-  require(input.shape.size() == 6 || input.shape.size() == 7, ErrorKind::kInvalidArgument,
+  require(!input.shape.empty(), ErrorKind::kInvalidArgument,
           "attention: --inputs {} without --shape; expected B,H,HKV,NQ,NK,D[,DV]", input.drawn);
+  require(input.shape.size() == 6 || input.shape.size() == 7, ErrorKind::kInvalidArgument,
+          "attention: --shape {} has {} numbers; expected B,H,HKV,NQ,NK,D[,DV], six or seven",
+          fmt::join(input.shape, ","), input.shape.size());
   for (const std::int64_t extent : input.shape)
     require(extent >= 0 && extent < std::int64_t{1} << 24, ErrorKind::kInvalidArgument,
             "attention: --shape has {}; expected 0 to 2^24", extent);
