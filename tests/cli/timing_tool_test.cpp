@@ -220,7 +220,7 @@ TEST(TimingPointsTest, TellsRowsThatConstantsComeFrom) {
   const Outcome outcome = run_tool("bench timing " + file + " --most-us 10000");
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("no point has a prediction"));
-  EXPECT_THAT(outcome.out, HasSubstr("1 row is left out, which constants of the model come from\n"
+  EXPECT_THAT(outcome.out, HasSubstr("1 row is not scored: constants of the model come from it\n"
                                      "  BF16 h32/8 d128 b64 n65536 r16: hbm_bytes_per_clock\n"));
 }
 
@@ -441,6 +441,25 @@ TEST(TimingToolTest, PredictsPartsOfBlackwell) {
   const Outcome none = run_tool("bench timing --b200 --parts attention --kernels t16");
   EXPECT_EQ(none.status, 1);
   EXPECT_THAT(none.err, HasSubstr("there is no point of --kernels t16 in --parts attention"));
+}
+
+TEST(TimingTableTest, TellsTheOrderOfKernelsWhereThereAreSeveral) {
+  json points = {{{"shape", "a"},
+                  {"kernel", "k5"},
+                  {"predicted_us", 9.0},
+                  {"measured_us", 10.0},
+                  {"error", -0.1}}};
+  const auto table = [&] {
+    const json result = {
+        {"points", points}, {"calibration", json::array()}, {"summary", timing_summary(points)}};
+    return timing_table(result, Style(TextColor::kNone));
+  };
+  EXPECT_THAT(table(), HasSubstr("\n1 point: mean error 10.0 %"));
+  EXPECT_THAT(table(), testing::Not(HasSubstr("kernels at a shape")));
+  EXPECT_THAT(table(), testing::Not(HasSubstr("not scored")));
+  points.push_back(points[0]);
+  points[1]["kernel"] = "k6", points[1]["measured_us"] = 8.0;
+  EXPECT_THAT(table(), HasSubstr("kernels at a shape: of 1 pairs more than 3 % apart"));
 }
 
 TEST(BlackwellTableTest, EveryRowIsToldFromTheOthers) {

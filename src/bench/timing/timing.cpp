@@ -331,10 +331,25 @@ std::string choices_table(const json& choices, const Style& style) {
   return "\n" + table.text(style);
 }
 
+/// How well kernels at a shape are told apart, where a log has several.
+std::string order_text(const json& summary) {
+  if (summary["choices"].empty()) return "";
+  const double correlation = summary["rank_correlation"];  // of three kernels and more; else 0
+  return fmt::format(
+      "kernels at a shape: {}of {} pairs more than 3 % apart {} in the right order;\n"
+      "the one predicted to be fastest takes {:.1f} % longer than the fastest, at most {:.1f} %\n",
+      correlation == 0 ? "" : fmt::format("rank correlation {:.3f}; ", correlation),
+      summary["pairs"].get<int>(), summary["pairs_in_order"].get<int>(),
+      100 * summary["regret"].get<double>(), 100 * summary["worst_regret"].get<double>());
+}
+
 /// Which rows were left out, since constants come from them.
 std::string calibration_text(const json& rows) {
-  std::string out = fmt::format("{} {} left out, which constants of the model come from\n",
-                                rows.size(), rows.size() == 1 ? "row is" : "rows are");
+  if (rows.empty()) return "";
+  std::string out =
+      fmt::format("{} not scored: constants of the model come from {}\n",
+                  rows.size() == 1 ? "1 row is" : fmt::format("{} rows are", rows.size()),
+                  rows.size() == 1 ? "it" : "them");
   for (const json& row : rows) {
     out += fmt::format("  {} {}: {}\n", row["shape"].get<std::string>(),
                        row["kernel"].get<std::string>(), row["constants"].get<std::string>());
@@ -362,21 +377,17 @@ std::string timing_table(const json& result, const Style& style) {
   std::string out = table.text(style) + problems + calibration_text(result["calibration"]);
   if (summary["points"] == 0) return out + "no point has a prediction\n";
   return out + choices_table(summary["choices"], style) +
-         fmt::format(
-             "\n{} points: mean error {:.1f} %{}, median {:.1f} %, worst {}, bias {}\n"
-             "kernels at a shape: rank correlation {:.3f}; of {} pairs more than 3 % apart {} "
-             "in the right order;\nthe one predicted to be fastest takes {:.1f} % longer than "
-             "the fastest, at most {:.1f} %\n",
-             summary["points"].get<int>(), 100 * summary["mean_absolute_error"].get<double>(),
-             summary.contains("mean_absolute_error_of_clocks")
-                 ? fmt::format(" ({:.1f} % of clocks)",
-                               100 * summary["mean_absolute_error_of_clocks"].get<double>())
-                 : "",
-             100 * summary["median_absolute_error"].get<double>(),
-             percent(summary["worst_error"].get<double>()), percent(summary["bias"].get<double>()),
-             summary["rank_correlation"].get<double>(), summary["pairs"].get<int>(),
-             summary["pairs_in_order"].get<int>(), 100 * summary["regret"].get<double>(),
-             100 * summary["worst_regret"].get<double>());
+         fmt::format("\n{} {}: mean error {:.1f} %{}, median {:.1f} %, worst {}, bias {}\n",
+                     summary["points"].get<int>(), summary["points"] == 1 ? "point" : "points",
+                     100 * summary["mean_absolute_error"].get<double>(),
+                     summary.contains("mean_absolute_error_of_clocks")
+                         ? fmt::format(" ({:.1f} % of clocks)",
+                                       100 * summary["mean_absolute_error_of_clocks"].get<double>())
+                         : "",
+                     100 * summary["median_absolute_error"].get<double>(),
+                     percent(summary["worst_error"].get<double>()),
+                     percent(summary["bias"].get<double>())) +
+         order_text(summary);
 }
 
 }  // namespace tilewright::cli
