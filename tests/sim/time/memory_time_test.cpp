@@ -5,6 +5,9 @@
 #include "sim/time/time_parameters.h"
 #include "tests/sim/time/timed_machine.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +48,10 @@ TEST(MemoryTime, WarpsWaitForALineThatAnotherAskedFor) {
 }
 
 // Of 32 loads each needs the last one's result, and all CTAs load the same. An H200 takes 609
-// clocks a load (memory_loads, HBM, 64 MiB, all SMs), one SM alone 682; lines of L2 take 300.
+// clocks a load (memory_loads, HBM, 64 MiB, all SMs), one SM alone 706; lines of L2 take 300 (24
+// MiB). These are medians of 1024 samples, half of which lie from 577 to 627 and from 280 to 312:
+// a median's standard error is 1.25 / 1.35 / 32 of that range, 1.5 and 0.9 clocks. The bound is
+// three of both together, 5.2.
 TEST(MemoryTime, CtasThatStartTogetherWaitForHbmTogether) {
   constexpr int kLoads = 32;
   std::string chain = "add.u64 %rd1, %rd0, 128;\n";  // each CTA writes the first word
@@ -60,7 +66,7 @@ TEST(MemoryTime, CtasThatStartTogetherWaitForHbmTogether) {
     return clocks_of(TimedMachine(ideal, 0, "", 0, 128 * (kLoads + 1))
                          .run(kernel, 1, 132, false, true)["predicted"]);
   };
-  EXPECT_NEAR((clocks("") - clocks("hbm")) / kLoads, 609 - 300, 30);
+  EXPECT_NEAR((clocks("") - clocks("hbm")) / kLoads, 609 - 300, 5.2);
 }
 
 /// A CTA goes through 1280 lines of its own; {} says what it does with each.
@@ -171,23 +177,49 @@ std::string copy_ring(std::uint32_t box) {
          wait("LAST") + wait("END") + "ret;\n}\n";
 }
 
-// Microseconds of a GiB, as recorded of an H200 (copy_stream of 8, 16 and 32 KiB an SM from HBM).
-// With few bytes under way their latency binds, with more HBM, at which the places that are played
-// meet: between the two is what their number decides.
+/// Microseconds that a GiB takes through two boxes of each SM. No SM waits for another one: a box
+/// is there after its latency, or HBM is busy all the time. All ask at the same time: each box
+/// waits until HBM has read one of every SM.
+struct RingBounds {
+  double none_waits, all_wait;
+
+  RingBounds(const TimeParameters& p, std::uint32_t box) {
+    const double latency = p.copy_latency + p.hbm_latency +
+                           p.hbm_spread * std::log2(box / double{kCacheLineBytes}) + p.copy_issue +
+                           p.mbarrier_issue + p.mbarrier_arrival + p.mbarrier_wake;
+    const double served = 132.0 * box / p.hbm_bytes_per_clock;
+    const double rounds = 1073.7e6 / (132.0 * 2 * box), to_us = 1e6 / p.clock_hz;
+    none_waits = rounds * std::max(latency, 2 * served) * to_us;
+    all_wait = rounds * (latency + served) * to_us;
+  }
+};
+
+// A GiB as recorded of an H200 (copy_stream of 8, 16 and 32 KiB an SM from HBM, samples 1 to 2 %
+// apart). With few bytes under way their latency binds, with more HBM, at which the places that are
+// played meet: between the two is what their number decides. With one place all wait for all, and
+// the three are off by 9.1 % on average; eight hardly ever wait, and are off by 8.7 %. Another
+// number has to be better than both.
 TEST(MemoryTime, CopiesMeetAtHbmAsRecorded) {
   struct Ring {
     std::uint32_t kib;
-    double recorded, most;  ///< part by which the prediction may lie away
+    double recorded;
   };
-  for (const auto& [kib, recorded, most] : {Ring{8, 593, 0.2}, {16, 358, 0.12}, {32, 257, 0.12}}) {
+  double sum = 0;
+  for (const auto& [kib, recorded] : {Ring{8, 593}, {16, 360}, {32, 258}}) {
     const std::uint32_t box = kib * 512;
     const std::uint64_t bytes = std::uint64_t{132} * box * kBoxes;
+    const RingBounds bounds(constants(), box);
+    EXPECT_GT(recorded, bounds.none_waits) << kib << " KiB";
+    EXPECT_LT(recorded, bounds.all_wait) << kib << " KiB";
     const json predicted =
         TimedMachine("", 12, "", 0, bytes).run(copy_ring(box), 1, 132, false, true)["predicted"];
     ASSERT_FALSE(predicted.contains("problem")) << predicted;
     const double us = clocks_of(predicted) / 1980 * 1073.7e6 / static_cast<double>(bytes);
-    EXPECT_NEAR(us / recorded, 1, most) << kib << " KiB: " << us;
+    EXPECT_GT(us, bounds.none_waits) << kib << " KiB";
+    EXPECT_LT(us, bounds.all_wait) << kib << " KiB";
+    sum += std::abs(us / recorded - 1);
   }
+  EXPECT_LT(sum / 3, 0.087);
 }
 
 TEST(MemoryTime, OfWhatManyReadTheFirstMiss) {
