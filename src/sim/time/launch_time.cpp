@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <queue>
 
@@ -166,14 +167,15 @@ struct DealtClusters {
     std::erase_if(queues, [](const auto& queue) { return queue.empty(); });
   }
 
-  /// The place that ends last, and others at even distances from it.
+  /// The place that ends last, and others at even distances in the order in which places end: of
+  /// what all have to do they have their part, wherever the last one lies.
   std::vector<std::size_t> some(std::size_t most) const {
-    const auto last = static_cast<std::size_t>(std::ranges::max_element(ends) - ends.begin());
-    const std::size_t count = std::min(most, queues.size());
+    std::vector<std::size_t> order(queues.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, std::greater(), [this](std::size_t i) { return ends[i]; });
+    const std::size_t count = std::min(most, order.size());
     std::vector<std::size_t> out;
-    for (std::size_t i = 0; i < count; ++i) {
-      out.push_back((last + i * queues.size() / count) % queues.size());
-    }
+    for (std::size_t i = 0; i < count; ++i) out.push_back(order[i * order.size() / count]);
     return out;
   }
 };

@@ -222,6 +222,25 @@ TEST(MemoryTime, CopiesMeetAtHbmAsRecorded) {
   EXPECT_LT(sum / 3, 0.087);
 }
 
+// Of 132 places 110 get two CTAs and 22 one. Which ones end last, if some CTAs take a hundredth
+// longer, must not decide how many of those that are played have one.
+TEST(MemoryTime, PlacesThatArePlayedHaveTheirPartOfTheWork) {
+  const auto fma_us = [](std::uint32_t longer) {
+    std::string prologue =
+        fmt::format("mov.u32 %r2, %ctaid.x;\nsetp.ge.u32 %p, %r2, {};\n@%p bra SHORT;\n", longer);
+    for (int i = 0; i < kTimedCount / 100; ++i) prologue += "fma.rn.f32 %f0, %f0, %f1, %f1;\n";
+    const std::string kernel =
+        timed_kernel("fma.rn.f32 %f0, %f0, %f1, %f1;  // {}", prologue + "SHORT:\n");
+    constexpr std::uint32_t kOneOfAnSm = 120 << 10;
+    return TimedMachine()
+        .run(kernel, 32, 242, false, true, kOneOfAnSm)["predicted"]["busy_us"]["FMA"]
+        .get<double>();
+  };
+  const double alike = fma_us(0);
+  EXPECT_NEAR(fma_us(60) / alike, 1, 0.011);
+  EXPECT_NEAR(fma_us(100) / alike, 1, 0.011);
+}
+
 TEST(MemoryTime, OfWhatManyReadTheFirstMiss) {
   for (const double part : {0.01, 0.25, 0.5, 0.9, 0.999}) {
     const double fading = miss_fading(part);

@@ -66,8 +66,9 @@ class TimedMachine {
   }
 
   json run(const std::string& ptx, std::uint32_t threads, std::uint32_t ctas = 1,
-           bool is_cooperative = false, bool is_in_graph = false) {
+           bool is_cooperative = false, bool is_in_graph = false, std::uint32_t shared_bytes = 0) {
     Launch launch;
+    launch.dynamic_shared_bytes = shared_bytes;
     launch.is_cooperative = is_cooperative;
     launch.is_in_graph = is_in_graph;
     launch.module = machine_.load(parse_module(ptx, "timed.ptx"));
