@@ -218,7 +218,8 @@ class Scheduler {
                                      std::uint32_t otherwise) {
     std::map<std::uint32_t, std::size_t> count;
     for (const std::uint32_t insn : members) ++count[stretch[insn]];
-    const auto most = std::ranges::max_element(count, {}, [](const auto& one) { return one.second; });
+    const auto most =
+        std::ranges::max_element(count, {}, [](const auto& one) { return one.second; });
     return most == count.end() ? otherwise : most->first;
   }
 

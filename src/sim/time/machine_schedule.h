@@ -44,8 +44,9 @@ struct MachineSchedule {
 /// Loads, barriers, copies, products and their like are one instruction in both. They are paired by
 /// line and kind, in the order of both. What is left belongs to the block of its line. Where ptxas
 /// has several copies of a block (unrolled loops, first polls of barriers), one of them is played.
-/// A branch around few instructions becomes their predicate. The blocks before, within and behind it
-/// are one for ptxas, which mixes them: they are a group, and are played in the order of the machine.
+///
+/// A branch around few instructions becomes their predicate. The blocks before, within and behind
+/// it are one for ptxas, which mixes them: they are a group, and played in the machine's order.
 MachineSchedule machine_schedule(const KernelCode& code, const std::vector<MachineInsn>& machine,
                                  const std::vector<InsnCost>& costs,
                                  const TimeParameters& parameters);

@@ -67,9 +67,9 @@ class MachineRuns {
   /// Where the instruction is among `ops`, from 1; 0: nowhere.
   std::size_t place_of(const std::vector<std::uint32_t>& ops, std::uint32_t op) const {
     if (op == kNoMachineOp) return 0;
-    const auto found = std::ranges::lower_bound(
-        ops, machine_.ops[op].place, {},
-        [this](std::uint32_t other) { return machine_.ops[other].place; });
+    const auto found =
+        std::ranges::lower_bound(ops, machine_.ops[op].place, {},
+                                 [this](std::uint32_t other) { return machine_.ops[other].place; });
     return found != ops.end() && *found == op ? static_cast<std::size_t>(found - ops.begin()) + 1
                                               : 0;
   }
@@ -77,8 +77,7 @@ class MachineRuns {
   // Events go with the instruction that is paired with theirs; those without one, right behind the
   // event before them. What orders threads keeps the order that it has in PTX.
   void add_run(std::size_t begin, std::size_t end) {
-    const auto& ops =
-        ops_of(machine_.block[ptx_[begin].insn], machine_.block[ptx_[end - 1].insn]);
+    const auto& ops = ops_of(machine_.block[ptx_[begin].insn], machine_.block[ptx_[end - 1].insn]);
     events_.resize(std::max(events_.size(), ops.size() + 1));  // [0]: before all
     std::size_t last = 0, last_ordered = 0;
     for (std::size_t i = begin; i < end; ++i) {

@@ -236,6 +236,30 @@ TEST(MachineCode, TheFenceBeforeAnArrivalIsPlayed) {
   EXPECT_NEAR((clocks(300) - clocks(100)) / 200, 364, 30);
 }
 
+// 32 exponentials of 8 clocks, one lane's arrival, 96 products. PTX has a branch around the arrival;
+// machine code has a predicate, and the products between the exponentials: they take no time of
+// their own. One block behind the other would take 256 + 96 clocks.
+TEST(MachineCode, BlocksWithoutAJumpBetweenThemAreMixed) {
+  const std::string cubin = read_golden_file("mixed.cubin");
+  std::vector<MachineInsn> code = read_chain(cubin, "mixed");
+  constexpr std::uint16_t kFmul = 0x20, kMufu = 0x108;
+  const auto is_of = [](std::uint16_t opcode) {
+    return [opcode](const MachineInsn& insn) { return insn.opcode == opcode; };
+  };
+  const auto first = std::ranges::find_if(code, is_of(kMufu));
+  const auto last = std::find_if(code.rbegin(), code.rend(), is_of(kMufu)).base();
+  EXPECT_EQ(std::count_if(first, last, is_of(kFmul)), 96);
+  EXPECT_TRUE(std::none_of(first, last, is_jump));
+  const auto clocks = [&](std::uint32_t turns) {
+    const nlohmann::json predicted = predict_golden("mixed", device_models().front(), turns, cubin);
+    EXPECT_EQ(predicted["costs_from"], "machine code");
+    return predicted["us"].get<double>() * 1980;
+  };
+  const double turn = (clocks(300) - clocks(100)) / 200;
+  EXPECT_GT(turn, 32 * 8 - 1);
+  EXPECT_LT(turn, 32 * 8 + 96 / 2);
+}
+
 TEST(MachineCode, ThatCannotBeReadIsTold) {
   const nlohmann::json predicted = predict_chain(10, "no cubin at all");
   EXPECT_EQ(predicted["costs_from"], "PTX (cubin: it does not begin as an ELF file does)");
