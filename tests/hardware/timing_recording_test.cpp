@@ -55,6 +55,13 @@ const json& code_recording() {
   return recording;
 }
 
+/// What computes beside products of wgmma at rates that leave room for them, of an H200.
+const json& beside_recording() {
+  static const json recording =
+      read_json(std::string(TILEWRIGHT_TEST_DATA) + "/hardware/h200_beside.json");
+  return recording;
+}
+
 /// Copies of pages that lie anywhere, with results and without, of boxes of matrices, and loads of
 /// the same lines by all SMs, of an H200.
 const json& pages_recording() {
@@ -68,7 +75,7 @@ const json& recorded(const std::string& name) {
     std::map<std::string, json> probes;
     for (const json* const recording :
          {&timing_recording(), &shared_recording(), &few_tokens_recording(), &code_recording(),
-          &pages_recording()})
+          &pages_recording(), &beside_recording()})
       for (const json& probe : (*recording)["probes"]) probes[probe["name"]] = probe;
     return probes;
   }();
@@ -117,10 +124,12 @@ TEST(TimingRecording, HasTheCasesOfTheTable) {
   const auto& few = few_tokens_recording()["probes"];
   const auto& code = code_recording()["probes"];
   const auto& pages = pages_recording()["probes"];
-  EXPECT_EQ(probes.size() + powers.size() + shared.size() + few.size() + code.size() + pages.size(),
+  const auto& beside = beside_recording()["probes"];
+  EXPECT_EQ(probes.size() + powers.size() + shared.size() + few.size() + code.size() +
+                pages.size() + beside.size(),
             cases.size())
       << "record again";
-  for (const json* const recording : {&probes, &powers, &shared, &few, &code, &pages}) {
+  for (const json* const recording : {&probes, &powers, &shared, &few, &code, &pages, &beside}) {
     for (const json& probe : *recording) {
       const auto found = cases.find(probe["name"]);
       ASSERT_NE(found, cases.end()) << probe["name"] << " is in no table; record again";
@@ -351,6 +360,27 @@ TEST(TimingRecording, WhatProductsLeaveOfOtherUnits) {
   EXPECT_NEAR(interval_beside("fmin_fmax", 1), p.alu_beside_products, 0.1);
   EXPECT_NEAR(interval_beside("cvt_bf16x2", 1), p.alu_beside_products, 0.1);
   EXPECT_NEAR(interval_beside("ex2", 1), p.special_beside_products, 0.05);
+}
+
+// Two warps of a scheduler beside products without pauses: one instruction of a softmax in three
+// clocks, an exponential in ten, and products are not late. FMA of each clock stops them.
+TEST(BesideRecording, ASchedulerIssuesInEachThirdClock) {
+  const sim::TimeParameters p = constants();
+  const auto name = [](const std::string& steps, int others, const std::string& products) {
+    return fmt::format("wgmma_paced_{}_ss_n128, {} other warpgroups, {}", steps, others, products);
+  };
+  const auto interval = [&](const std::string& steps) {
+    const std::string both = name(steps, 2, "products");
+    return middle(both) / recorded(both)["operations"].get<double>() / 2;
+  };
+  const auto late = [&](const std::string& steps) {
+    return middle(name(steps, 2, "products"), 0) - middle(name(steps, 0, "products"), 0);
+  };
+  EXPECT_NEAR(interval("softmax_x8"), 3, 0.1);
+  EXPECT_LT(late("softmax_x8"), 0.01 * middle(name("softmax_x8", 2, "products"), 0));
+  // A step and one of FMA: two for each exponential
+  EXPECT_NEAR(2 * interval("ffma_ex2_x8"), p.special_interval * p.special_beside_products, 0.3);
+  EXPECT_NEAR(late("ffma_x4") / middle(name("ffma_x4", 2, "products"), 1), 1, 0.02);
 }
 
 TEST(TimingRecording, BarriersAndFences) {

@@ -25,6 +25,8 @@ class Table {
     arithmetic();
     shared_memory();
     tensor_cores();
+    beside_products();
+    tiles_of_attention();
     few_tokens();
     barriers();
     clusters();
@@ -231,6 +233,108 @@ class Table {
     }
     for (const int chains : {1, 2, 4, 8}) {
       add_warps(fmt::format("mma_sync_x{}", chains), {1, 4, 8, 12}, 64);
+    }
+  }
+
+  // Arithmetic at rates that leave room for products: of other warps, and of those that multiply.
+  void beside_products() {
+    for (const char* probe : {"ffma_x1_ss_n128",
+                              "ffma_x2_ss_n128",
+                              "ffma_x4_ss_n128",
+                              "ffma_x1_rs_n128",
+                              "ffma_x2_rs_n128",
+                              "ffma_x4_rs_n128",
+                              "ffma_x1_ss_n64",
+                              "ffma_x2_ss_n64",
+                              "ffma_x4_ss_n64",
+                              "ffma_x1_ss_n256",
+                              "ffma_x2_ss_n256",
+                              "ffma_x4_ss_n256",
+                              "fadd_x1_ss_n128",
+                              "fadd_x2_ss_n128",
+                              "fadd_x4_ss_n128",
+                              "fmul_immediate_x1_ss_n128",
+                              "fmul_immediate_x2_ss_n128",
+                              "fmul_immediate_x4_ss_n128",
+                              "fmin_fmax_x1_ss_n128",
+                              "fmin_fmax_x2_ss_n128",
+                              "fmin_fmax_x4_ss_n128",
+                              "cvt_bf16x2_x1_ss_n128",
+                              "cvt_bf16x2_x2_ss_n128",
+                              "cvt_bf16x2_x4_ss_n128",
+                              "imad_x1_ss_n128",
+                              "imad_x2_ss_n128",
+                              "imad_x4_ss_n128",
+                              "ffma_ex2_x8_ss_n128",
+                              "ffma_fmax_x1_ss_n128",
+                              "ffma_fmax_x8_ss_n128",
+                              "softmax_x8_ss_n128",
+                              "softmax_x8_rs_n128"}) {
+      const std::string_view what = probe;
+      const std::string kernel = fmt::format("wgmma_paced_{}", probe);
+      for (const std::uint32_t others : {0U, 1U, 2U}) {
+        for (const bool multiplies : {false, true}) {
+          if (others == 0 && !multiplies) continue;
+          TimingCase& added = add(fmt::format("{}, {} other warpgroups, {}", kernel, others,
+                                              multiplies ? "products" : "no products"),
+                                  kernel);
+          added.threads = 128 * (1 + others);
+          added.shared_bytes = kTimingSharedBytes;
+          // Products for 32,768 clocks, of which the others take a part
+          const std::uint32_t groups = what.ends_with("n64")    ? 128
+                                       : what.ends_with("n256") ? 32
+                                                                : 64;
+          added.count = multiplies ? groups : 0;
+          added.stride = what.find("_x1_") != what.npos   ? 16
+                         : what.find("_x4_") != what.npos ? 64
+                                                          : 32;
+          added.reading = Reading::kWarps;
+          added.iterations = 6;
+          added.operations = 128 * added.stride;  // steps
+        }
+      }
+    }
+    for (const char* probe :
+         {"ffma_x1_ss_n128", "ffma_x4_ss_n128", "ffma_x16_ss_n128", "fmin_fmax_x1_ss_n128",
+          "fmin_fmax_x16_ss_n128", "softmax_x8_ss_n128", "softmax_x8_rs_n128"}) {
+      const std::string kernel = fmt::format("wgmma_own_{}", probe);
+      for (const std::uint32_t warpgroups : {1U, 2U}) {
+        for (const std::uint32_t parts : {1U, 2U, 3U}) {
+          TimingCase& added = add(fmt::format("{}, {} warpgroups, {}", kernel, warpgroups,
+                                              parts == 1   ? "products"
+                                              : parts == 2 ? "steps"
+                                                           : "both"),
+                                  kernel);
+          added.threads = 128 * warpgroups;
+          added.shared_bytes = kTimingSharedBytes;
+          added.count = parts;
+          added.reading = Reading::kWarps;
+          added.iterations = 6;
+          added.operations = 16;  // groups of eight products
+        }
+      }
+    }
+  }
+
+  // The skeleton of attention's kernels: see time_tiles().
+  void tiles_of_attention() {
+    for (const char* kernel :
+         {"wgmma_tiles", "wgmma_tiles_turns", "wgmma_tiles_ahead", "wgmma_tiles_turns_ahead"}) {
+      for (const std::uint32_t warpgroups : {1U, 2U}) {
+        if (warpgroups == 1 && std::string_view(kernel).find("turns") != std::string_view::npos) {
+          continue;
+        }
+        for (const std::uint32_t steps : {4U, 32U}) {
+          TimingCase& added =
+              add(fmt::format("{}, {} warpgroups, {} steps", kernel, warpgroups, steps), kernel);
+          added.threads = 128 * warpgroups;
+          added.shared_bytes = kTimingSharedBytes;
+          added.count = steps;
+          added.reading = Reading::kWarps;
+          added.iterations = 6;
+          added.operations = steps;
+        }
+      }
     }
   }
 

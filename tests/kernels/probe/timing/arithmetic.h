@@ -65,6 +65,19 @@ struct IaddLop3 {
   }
 };
 
+/// One instruction of each in turns, and the eight of a softmax: two for the maximum, five to
+/// make a weight and add it, half of a conversion of two.
+template <class... Steps>
+struct InTurns {
+  static __device__ void step(std::uint32_t& x, const StepOperands& o, int turn) {
+    int place = 0;
+    ((turn % int{sizeof...(Steps)} == place++ ? Steps::step(x, o, turn) : void()), ...);
+  }
+};
+using FfmaEx2 = InTurns<Ffma, Ex2>;
+using FfmaFmax = InTurns<Ffma, FminFmax>;
+using SoftmaxSteps = InTurns<FminFmax, Ffma, Ex2, Fadd, Fmul, FminFmax, Ffma, CvtBf16x2>;
+
 __device__ inline StepOperands step_operands(const TimingProbeParams& params) {
   const std::uint32_t word = params.word + threadIdx.x % 2;
   return {word, word + 1, word + 2, word + 3};
