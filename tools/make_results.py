@@ -256,6 +256,8 @@ ROWS = [
     ("Attention", "packed queries over pages of 1 / 16 to 256, bf16, heads of 128, beside FlashAttention-3, "
      "on an H100",
      "2026-11-28-attention-pages-turns-h100.json", pages_beside(128, (1,), (16, 64, 128, 256)), False),
+    ("Attention", "the same on an H200", "2026-11-28-attention-pages-h200.json",
+     pages_beside(128, (1,), (16, 64, 128, 256)), False),
     ("Attention", "the same on an H100, heads of 192", "2026-11-28-attention-pages-turns-h100.json",
      pages_beside(192, (1,), (16, 64, 128, 256)), False),
     ("Attention", "the same on an H100, all in e4m3, heads of 128", "2026-11-28-attention-e4m3-turns-h100.json",
@@ -363,11 +365,11 @@ COMPARED = [
      "10,261 of 10,264 (3 need more than 80 GB); 4,778 of 4,778",
      "[FA3](../bench/results/2026-11-24-python-peers-fa3.json), "
      "[FlashMLA](../bench/results/2026-11-24-python-peers-flashmla.json)"),
-    ("on H100s, files of 2026: FlashAttention-3's `output` and `varlen` with all heads, windows and rotary; "
+    ("on H100s and H200s, files of 2026: FlashAttention-3's `output` and `varlen` with all heads, windows and rotary; "
      "its `kvcache`; DeepGEMM's logits; vLLM's test of attention backends",
-     "19,968 of 19,968; 45,586 of 45,586, a random part of 65,376; 88 of 88; 115 of 115",
+     "19,968 of 19,968; 65,376 of 65,376; 88 of 88; 115 of 115",
      "[FA3](../bench/results/2026-11-28-python-peers-fa3-all-heads-h100.json), "
-     "[caches](../bench/results/2026-11-28-python-peers-fa3-kvcache-h100.json), "
+     "[caches](../bench/results/2026-11-28-python-peers-fa3-kvcache-h200.json), "
      "[DeepGEMM](../bench/results/2026-11-28-python-peers-deepgemm-h100.json), "
      "[vLLM](../bench/results/2026-11-28-python-peers-vllm-h100.json)"),
     ("every operator of a DeepSeek-V4 layer on the simulated B200, against float64",

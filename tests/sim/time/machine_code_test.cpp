@@ -236,7 +236,7 @@ TEST(MachineCode, TheFenceBeforeAnArrivalIsPlayed) {
   EXPECT_NEAR((clocks(300) - clocks(100)) / 200, 364, 30);
 }
 
-// 32 exponentials of 8 clocks, one lane's arrival, 96 products. PTX has a branch around the arrival;
+// 32 exponentials of 8 clocks, one lane's arrival, 96 products. PTX branches around the arrival;
 // machine code has a predicate, and the products between the exponentials: they take no time of
 // their own. One block behind the other would take 256 + 96 clocks.
 TEST(MachineCode, BlocksWithoutAJumpBetweenThemAreMixed) {
