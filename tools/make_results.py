@@ -365,8 +365,8 @@ COMPARED = [
      "10,261 of 10,264 (3 need more than 80 GB); 4,778 of 4,778",
      "[FA3](../bench/results/2026-11-24-python-peers-fa3.json), "
      "[FlashMLA](../bench/results/2026-11-24-python-peers-flashmla.json)"),
-    ("on H100s and H200s, files of 2026: FlashAttention-3's `output` and `varlen` with all heads, windows and rotary; "
-     "its `kvcache`; DeepGEMM's logits; vLLM's test of attention backends",
+    ("on H100s and H200s, files of 2026: FlashAttention-3's `output` and `varlen` with all heads, windows and "
+     "rotary; its `kvcache`; DeepGEMM's logits; vLLM's test of attention backends",
      "19,968 of 19,968; 65,376 of 65,376; 88 of 88; 115 of 115",
      "[FA3](../bench/results/2026-11-28-python-peers-fa3-all-heads-h100.json), "
      "[caches](../bench/results/2026-11-28-python-peers-fa3-kvcache-h200.json), "

@@ -8,8 +8,8 @@ namespace tilewright::kernels {
 
 /// Entries attention_k6_pages_{bf16,f16}_NAME, with "_rows" behind it where rows are gathered
 /// (PageCopies::kRows). Every feature of AttentionParams. A third stage where there is room, as a
-/// page is looked up before it is copied: three consumers would leave the producer 32 registers, too
-/// few for looking up. "d128_tall", for many queries, has three all the same.
+/// page is looked up before it is copied: three consumers would leave the producer 32 registers,
+/// too few for looking up. "d128_tall", for many queries, has three all the same.
 inline constexpr K6Variant kK6PagedVariants[] = {
     {.name = "d64", .head_dim = 64, .consumers = 3, .keys = 96, .kv_stages = 3},
     {.name = "d96", .head_dim = 96, .keys = 128, .kv_stages = 3},
