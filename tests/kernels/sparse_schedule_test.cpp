@@ -12,7 +12,7 @@ class SparseScheduleTest : public KernelTest {
     std::vector<SparseWork> work;
     std::vector<std::int32_t> begin;
     std::vector<SparseMerge> merges;
-    std::vector<SparsePartners> partners;
+    std::vector<SparseMerge> merge_of_slot;
     std::vector<std::uint64_t> counters;
   };
   static constexpr std::int32_t kPieceCost = 20, kPartialCost = 5, kCombineCost = 6;
@@ -27,7 +27,7 @@ class SparseScheduleTest : public KernelTest {
     Output<SparseWork> work(device(), queries + all);
     Output<std::int32_t> begin(device(), all + 1);
     Output<SparseMerge> merges(device(), all);
-    Output<SparsePartners> partners(device(), sparse_partial_slots(groups));
+    Output<SparseMerge> merge_of_slot(device(), sparse_partial_slots(groups));
     Output<std::uint64_t> counters(device(), all * kSparseCountersOfGroup);
     SparseScheduleParams params = {};
     params.keys[0] = params.keys[1] = {};
@@ -46,11 +46,11 @@ class SparseScheduleTest : public KernelTest {
     params.work = work.pointer();
     params.work_begin = begin.pointer();
     params.merges = merges.pointer();
-    params.partners = partners.pointer();
+    params.merge_of_slot = merge_of_slot.pointer();
     params.counters = counters.pointer();
     run_kernel(device(), "sparse_schedule", {.grid = {1}, .block = {kSparseScheduleThreads}},
                params);
-    return {work.read(), begin.read(), merges.read(), partners.read(), counters.read()};
+    return {work.read(), begin.read(), merges.read(), merge_of_slot.read(), counters.read()};
   }
 
   static std::int32_t blocks_of(std::int32_t length) {
@@ -105,13 +105,11 @@ class SparseScheduleTest : public KernelTest {
       ASSERT_EQ(m.parts, static_cast<std::int32_t>(slots[m.query].size()));
       for (std::int32_t i = 0; i < m.parts; ++i)
         ASSERT_EQ(sparse_part_slot(m.first_slot, i), slots[m.query][i]);
-      // What each part knows of the others.
       for (const std::int32_t slot : slots[m.query]) {
-        const SparsePartners& p = s.partners[slot];
-        ASSERT_EQ(p.parts, m.parts) << m.query;
-        ASSERT_EQ(p.first, m.first_slot) << m.query;
-        for (std::int32_t i = 1; i < m.parts; ++i)
-          ASSERT_EQ(p.second + 2 * (i - 1), slots[m.query][i]) << m.query;
+        const SparseMerge& of = s.merge_of_slot[slot];
+        ASSERT_EQ(of.query, m.query);
+        ASSERT_EQ(of.first_slot, m.first_slot) << m.query;
+        ASSERT_EQ(of.parts, m.parts) << m.query;
       }
     }
     for (std::size_t i = 0; i < slots.size(); ++i) ASSERT_EQ(is_merged[i], !slots[i].empty()) << i;

@@ -22,6 +22,10 @@ constexpr std::int64_t sparse_max_pieces(std::int64_t queries, std::int64_t grou
   return queries + groups;
 }
 
+/// For each group and tile of 64 heads (two), of each half of the columns: bit 63 changes its value
+/// whenever all parts of the query that begins in the group are there; below are those that are.
+inline constexpr int kSparseCountersOfGroup = 4;
+
 /// Kernels that merge have a warp for each row of a head.
 inline constexpr int kSparseCombineHeads = 8;
 inline constexpr int kSparseCombineThreads = kSparseCombineHeads * 32;

@@ -239,20 +239,6 @@ struct Scheduler {
     return {last.query, last.partial, last_cut - group + 1};
   }
 
-  // Of a query that is cut: cuts inside it begin with its second part.
-  __device__ SparsePartners partners(std::int32_t query) const {
-    const std::int32_t width = shared.width;
-    std::int32_t group = query * -width, parts = min(-width, num_blocks(query));
-    if (width > 0) {
-      const std::int32_t behind = shared.starts[query + 1] - kSparseBlockCost / 2;
-      const std::int32_t inside = shared.starts[query] + params.piece_cost + kSparseBlockCost / 2;
-      group = (inside + width - 1) / width - 1;
-      parts = (behind + width - 1) / width - 1 - group + 1;
-    }
-    const bool is_alone = shared.first_pieces[group + 1] - shared.first_pieces[group] == 1;
-    return {2 * group + (is_alone ? 0 : 1), 2 * (group + 1), parts};
-  }
-
   __device__ std::int32_t find_group(std::int32_t piece) const {
     std::int32_t low = 0, high = params.groups - 1;
     while (low < high) {
@@ -266,24 +252,29 @@ struct Scheduler {
     return low;
   }
 
+  __device__ void write_slots(std::int32_t group, const SparseMerge& of) const {
+    for (int i = 0; i < kSparseCountersOfGroup; ++i)
+      params.counters[kSparseCountersOfGroup * group + i] = 0;
+#pragma unroll 1
+    for (std::int32_t part = 0; part < of.parts; ++part)
+      params.merge_of_slot[sparse_part_slot(of.first_slot, part)] = of;
+  }
+
   __device__ void write() const {
     const auto thread = static_cast<std::int32_t>(threadIdx.x);
     const std::int32_t pieces = shared.first_pieces[params.groups];
     if (thread < params.groups) {
       const std::int32_t first = shared.first_pieces[thread];
       params.work_begin[thread] = first;
-      params.merges[thread] = merge(thread, shared.first_pieces[thread + 1] - first);
-      for (int i = 0; i < kSparseCountersOfGroup && params.counters != nullptr; ++i)
-        params.counters[kSparseCountersOfGroup * thread + i] = 0;
+      const SparseMerge of = merge(thread, shared.first_pieces[thread + 1] - first);
+      params.merges[thread] = of;
+      if (params.merge_of_slot != nullptr) write_slots(thread, of);
     }
     if (thread == 0) params.work_begin[params.groups] = pieces;
 #pragma unroll 1
     for (std::int32_t i = thread; i < pieces; i += kThreads) {
       const std::int32_t group = find_group(i);
-      const SparseWork work = piece(group, i - shared.first_pieces[group]);
-      params.work[i] = work;
-      if (work.partial >= 0 && params.partners != nullptr)
-        params.partners[work.partial] = partners(work.query);
+      params.work[i] = piece(group, i - shared.first_pieces[group]);
     }
   }
 };

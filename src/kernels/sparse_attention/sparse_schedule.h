@@ -3,7 +3,6 @@
 
 #include "kernels/sparse_attention/decode.h"
 #include "kernels/sparse_attention/sparse_merge.h"
-#include "kernels/sparse_attention/sparse_partners.h"
 
 namespace tilewright::kernels {
 
@@ -22,9 +21,9 @@ struct SparseScheduleParams {
   SparseWork* work;          ///< [sparse_max_pieces]
   std::int32_t* work_begin;  ///< [groups + 1]
   SparseMerge* merges;       ///< [groups]
-  /// For kernels that merge parts themselves: of each slot in use; cleared. Or null.
-  SparsePartners* partners;  ///< [sparse_partial_slots(groups)]
-  std::uint64_t* counters;   ///< [groups, kSparseCountersOfGroup]
+  /// For kernels that merge parts themselves: of each slot in use the query's; zeros. Or null.
+  SparseMerge* merge_of_slot;  ///< [sparse_partial_slots(groups)]
+  std::uint64_t* counters;     ///< [groups, kSparseCountersOfGroup]
 };
 
 /// One CTA of kSparseScheduleThreads: entry sparse_schedule.

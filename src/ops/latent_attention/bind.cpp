@@ -139,7 +139,7 @@ struct LatentParamsMaker {
             .work = in_workspace<kernels::SparseWork>(at.work),
             .work_begin = in_workspace<std::int32_t>(at.work_begin),
             .merges = in_workspace<kernels::SparseMerge>(at.merges),
-            .partners = nullptr,
+            .merge_of_slot = nullptr,
             .counters = nullptr};
   }
 };

@@ -93,14 +93,14 @@ struct ParamsMaker {
             .partial_lse = in_workspace<float>(at.partial_lse)};
   }
 
-  kernels::SparsePartners* partners() const {
-    return planned.merges_parts ? in_workspace<kernels::SparsePartners>(at.partners) : nullptr;
+  kernels::SparseMerge* merge_of_slot() const {
+    return planned.merges_parts ? in_workspace<kernels::SparseMerge>(at.merge_of_slot) : nullptr;
   }
   std::uint64_t* counters() const {
     return planned.merges_parts ? in_workspace<std::uint64_t>(at.counters) : nullptr;
   }
   kernels::SparseWgmmaParams wgmma() const {
-    return {.decode = decode(), .partners = partners(), .counters = counters()};
+    return {.decode = decode(), .merge_of_slot = merge_of_slot(), .counters = counters()};
   }
 
   // Queries as sequences of one query each.
@@ -203,7 +203,7 @@ struct ParamsMaker {
         .work = in_workspace<kernels::SparseWork>(at.work),
         .work_begin = in_workspace<std::int32_t>(at.work_begin),
         .merges = in_workspace<kernels::SparseMerge>(at.merges),
-        .partners = partners(),
+        .merge_of_slot = merge_of_slot(),
         .counters = counters()};
     if (!has_unions()) return params;
     for (int i = 0; i < 2; ++i) params.keys[i] = united_keys(i);
@@ -242,7 +242,7 @@ void launch_sparse(const SparsePlanned& planned, const SparseAttentionArguments&
   if (l.step == "attend") {
     if (planned.shape.takes_pairs) return kernel.launch(config, make.pair(), stream);
     if (planned.shape.takes_latent) return kernel.launch(config, make.latent(), stream);
-    if (planned.shape.takes_partners) {
+    if (planned.shape.takes_wgmma) {
       config.is_cooperative = planned.merges_parts;  // its CTAs wait for each other
       return kernel.launch(config, make.wgmma(), stream);
     }

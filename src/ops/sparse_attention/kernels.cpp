@@ -116,7 +116,7 @@ SparseKernelShape wgmma_shape(const SparseAttentionProblem& p) {
           .cluster = ctas,
           .threads = Tile::kThreads,
           .shared_bytes = Tile::shared_bytes(sparse_row_format(p)),
-          .takes_partners = true,
+          .takes_wgmma = true,
           .merging_from = is_mla(p) && ctas == 1 ? 0 : kMergingFrom};
 }
 

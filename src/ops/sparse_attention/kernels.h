@@ -21,11 +21,11 @@ struct SparseKernelShape {
   int head_ctas = 1;   ///< CTAs along y, each with some of the heads
   int ctas_per_sm = 1;
   int threads = 0, shared_bytes = 0;
-  bool takes_pairs = false;     ///< its argument is SparsePairParams
-  bool takes_latent = false;    ///< its argument is LatentParams
-  bool takes_partners = false;  ///< its argument is SparseWgmmaParams
-  /// Queries for each group from which on CTAs merge the parts that they made, for which they wait
-  /// for each other. Below, as for kernels that cannot, another launch does.
+  bool takes_pairs = false;   ///< its argument is SparsePairParams
+  bool takes_latent = false;  ///< its argument is LatentParams
+  bool takes_wgmma = false;   ///< its argument is SparseWgmmaParams
+  /// Queries for each group from which on CTAs merge the parts that they computed, for which they
+  /// wait for each other. Below, as for kernels that cannot, another launch merges.
   double merging_from = std::numeric_limits<double>::infinity();
   /// Neighbouring queries of a sequence at a time, over the union of their lists, if more than 1.
   int queries = 1;

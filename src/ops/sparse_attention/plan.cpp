@@ -72,8 +72,8 @@ SparseWorkspace carve_workspace(const SparsePlanned& planned) {
     w.work_begin = carver.carve(plan.groups + 1, 4);
     w.merges = carver.carve(plan.groups, sizeof(kernels::SparseMerge));
     if (planned.merges_parts) {
-      w.partners =
-          carver.carve(kernels::sparse_partial_slots(plan.groups), sizeof(kernels::SparsePartners));
+      w.merge_of_slot =
+          carver.carve(kernels::sparse_partial_slots(plan.groups), sizeof(kernels::SparseMerge));
       w.counters = carver.carve(std::int64_t{plan.groups} * kernels::kSparseCountersOfGroup,
                                 sizeof(std::uint64_t));
     }

@@ -14,7 +14,7 @@ namespace tilewright::ops {
 
 /// Where things stand in the workspace, in bytes.
 struct SparseWorkspace {
-  std::size_t work = 0, work_begin = 0, merges = 0, partners = 0, counters = 0;
+  std::size_t work = 0, work_begin = 0, merges = 0, merge_of_slot = 0, counters = 0;
   std::size_t partial_out = 0, partial_lse = 0, total = 0;
   struct Union {
     std::size_t indices = 0, masks = 0, lengths = 0;
@@ -27,7 +27,7 @@ struct SparsePlanned {
   SparseKernelShape shape;
   SparseWorkspace workspace;
   std::int32_t piece_cost = 0, partial_cost = 0, combine_cost = 0;  ///< of the schedule
-  bool merges_parts = false;  ///< CTAs those that they made, in place of a launch
+  bool merges_parts = false;  ///< by the CTAs that computed them, in place of a launch
 };
 
 /// Errors   as SparseAttention's constructor

@@ -1,6 +1,6 @@
-// Parts of a query, merged by the CTAs that made them, not by another launch: a warpgroup that has
-// written its columns of a part counts it, and merges those columns of its share of the heads when
-// all are counted. It waits behind its group's last piece, so whom it waits for does not wait.
+// Parts of a query, merged by the CTAs that computed them, not by another launch: a warpgroup
+// counts a part when its columns are written, and merges those columns of its share of the heads
+// when all are counted. It waits behind its last piece, so whom it waits for does not wait.
 #pragma once
 
 #include "kernels/sparse_attention/pieces.h"
@@ -24,34 +24,32 @@ class SparseParts {
 
   /// The warpgroup has written its columns of a piece.
   __device__ void count(const SparsePiece& piece) {
-    if (piece.partial < 0 || params_.partners == nullptr) return;
-    const std::int32_t i = piece.partial % 2;
-    const kernels::SparsePartners of = params_.partners[piece.partial];
-    (i == 0 ? first_query_ : last_query_) = piece.query;
+    if (piece.partial < 0 || params_.counters == nullptr) return;
+    const kernels::SparseMerge of = params_.merge_of_slot[piece.partial];
+    slots_ |= 1u << piece.partial % 2;
     ptx::bar_sync<128>(1 + Half);
     if (threadIdx.x % 128 != 0) return;
     const std::uint64_t one =
-        piece.partial == of.first ? kFlip - static_cast<std::uint32_t>(of.parts - 1) : 1;
+        piece.partial == of.first_slot ? kFlip - static_cast<std::uint32_t>(of.parts - 1) : 1;
     const std::uint64_t before = ptx::atom_add_acq_rel_gpu_u64(counter(of), one);
-    flips_ |= static_cast<std::uint32_t>(before >> 63) << i;
+    flips_ |= static_cast<std::uint32_t>(before >> 63) << piece.partial % 2;
   }
-  /// Behind all pieces of the group.
+  /// Behind all pieces of the group, of which two may be parts.
   __device__ void merge() const {
 #pragma unroll 1
     for (std::int32_t i = 0; i < 2; ++i) {
-      const std::int32_t query = i == 0 ? first_query_ : last_query_;
-      if (query < 0) continue;
-      const kernels::SparsePartners of = params_.partners[2 * group_ + i];
+      if ((slots_ >> i & 1) == 0) continue;
+      const kernels::SparseMerge of = params_.merge_of_slot[2 * group_ + i];
       if (threadIdx.x % 128 == 0) {
         while (ptx::ld_acquire_gpu_u64(counter(of)) >> 63 == (flips_ >> i & 1)) {
         }
       }
       ptx::bar_sync<128>(1 + Half);
-      const std::int32_t part = group_ - of.second / 2 + 1, end = 64 * (part + 1) / of.parts;
+      const std::int32_t part = group_ - of.first_slot / 2, end = 64 * (part + 1) / of.parts;
       std::int32_t row = 64 * part / of.parts + static_cast<std::int32_t>(threadIdx.x / 32 % 4);
 #pragma unroll 1
       for (; row < end && first_head_ + row < params_.decode.heads; row += 4)
-        merge(of, query, first_head_ + row);
+        merge(of, first_head_ + row);
     }
   }
 
@@ -59,12 +57,12 @@ class SparseParts {
   static constexpr std::uint64_t kFlip = std::uint64_t{1} << 63;
   static constexpr int kAtOnce = 8;  // parts on their way
 
-  __device__ std::uint64_t* counter(const kernels::SparsePartners& of) const {
-    return params_.counters + kernels::kSparseCountersOfGroup * (of.first / 2) + first_head_ / 32 +
-           Half;
+  __device__ std::uint64_t* counter(const kernels::SparseMerge& of) const {
+    return params_.counters + kernels::kSparseCountersOfGroup * (of.first_slot / 2) +
+           first_head_ / 32 + Half;
   }
-  __device__ void merge(const kernels::SparsePartners& of, std::int32_t query,
-                        std::int32_t head) const {
+  // As combine() has it in two passes; here in one, which is less code that comes from memory.
+  __device__ void merge(const kernels::SparseMerge& of, std::int32_t head) const {
     const kernels::SparseDecodeParams& p = params_.decode;
     const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
     const std::int32_t column = Half * 256 + lane * 4;
@@ -76,7 +74,7 @@ class SparseParts {
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i) {
         const std::int32_t part = first + i;
-        const std::int32_t slot = part == 0 ? of.first : of.second + 2 * (part - 1);
+        const std::int32_t slot = kernels::sparse_part_slot(of.first_slot, part);
         const std::int64_t at = std::int64_t{slot} * p.heads + head;
         lse[i] = -INFINITY;
         if (part >= of.parts) continue;
@@ -103,7 +101,7 @@ class SparseParts {
       }
     }
     const RowEnd end(top, NoScale(), sum, p.sink == nullptr ? nullptr : p.sink + head);
-    std::uint16_t* const to = p.out + sparse_offset(p, p.out_strides, query, head) + column;
+    std::uint16_t* const to = p.out + sparse_offset(p, p.out_strides, of.query, head) + column;
 #pragma unroll
     for (int j = 0; j < 8; j += 4) {
       *reinterpret_cast<uint2*>(to + 32 * j) =
@@ -111,12 +109,14 @@ class SparseParts {
                      Bf16::pack(o[j + 2] * end.factor, o[j + 3] * end.factor));
     }
     if (column != 0 || p.lse == nullptr) return;
-    p.lse[sparse_offset(p, p.lse_strides, query, head)] = top == -INFINITY ? p.empty_lse : end.lse;
+    p.lse[sparse_offset(p, p.lse_strides, of.query, head)] =
+        top == -INFINITY ? p.empty_lse : end.lse;
   }
 
   const kernels::SparseWgmmaParams& params_;
-  std::int32_t group_, first_head_, first_query_ = -1, last_query_ = -1;
-  std::uint32_t flips_ = 0;  // of the thread that counts
+  std::int32_t group_, first_head_;
+  std::uint32_t slots_ = 0;  // which of the group's two slots have a part
+  std::uint32_t flips_ = 0;  // bit 63 of their counters before; of the thread that counts
 };
 
 }  // namespace tilewright::tile

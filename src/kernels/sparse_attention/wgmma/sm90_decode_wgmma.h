@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/sparse_attention/decode.h"
-#include "kernels/sparse_attention/sparse_partners.h"
+#include "kernels/sparse_attention/sparse_merge.h"
 
 namespace tilewright::kernels {
 
@@ -33,12 +33,12 @@ struct SparseWgmmaTile {
   static constexpr int ctas_of_group(int heads) { return (heads + kHeads - 1) / kHeads; }
 };
 
-/// With partners parts of a query are merged by the CTAs that made them, which wait for each other:
-/// all CTAs must be resident, as those of a cooperative launch are. Both null: by sparse_combine.
+/// With counters, parts of a query are merged by the CTAs that computed them, which wait for each
+/// other: all must be resident, as those of a cooperative launch are. Both null: by sparse_combine.
 struct SparseWgmmaParams {
   SparseDecodeParams decode;
-  const SparsePartners* partners;  ///< [sparse_partial_slots(groups)], of the schedule
-  std::uint64_t* counters;         ///< [groups, kSparseCountersOfGroup], cleared by the schedule
+  const SparseMerge* merge_of_slot;  ///< [sparse_partial_slots(groups)], of the schedule
+  std::uint64_t* counters;           ///< [groups, kSparseCountersOfGroup], zeros by the schedule
 };
 
 }  // namespace tilewright::kernels
