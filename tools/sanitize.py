@@ -42,6 +42,10 @@ What racecheck's words are worth here (NVIDIA's release notes of compute-sanitiz
   again two pieces later (piece_parity_), behind the bar.sync 3 of the piece between. Hazards are whole warps
   (32 bytes), so that it is no matter of lanes but the barrier is not followed: consumers meet at bar.sync 1 and
   2 in clear_values() an unequal number of times, as above.
+- Of attention over gathered pages with tiles of 192 rows 2025.3 reports zeros that clear_values() stores behind
+  the last key, and the cp.async that fills the stage next. Between them are a bar.sync of all consumers, behind
+  which one lane of each warp arrives at `empty`, and the wait of the warp that copies: what the other lanes
+  stored is not followed, as above. The simulator has no finding.
 - synccheck takes one barrier that warps of different roles pass at different instructions (bar.sync with the
   same number and count: band, hyper-connections, attention over 576) for a divergent block, and ends the kernel.
   PTX wants all threads of a warp at the same instruction, not all warps. Of MoE's direct kernels it says that an

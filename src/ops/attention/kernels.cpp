@@ -288,16 +288,6 @@ double page_copies_us(const AttentionKernel& kernel, const device::DeviceInfo& d
   return kCopyUs * columns * seen / keys * tiles / std::max(device.num_sms, 1);
 }
 
-// Where tiles of more rows are faster, measured on an H200: from 4096 keys and five rounds of tiles
-// on; with fewer the last round costs what they save.
-bool fills_tall_tiles(const AttentionProblem& p) {
-  constexpr std::int64_t kRows = 192, kTilesOfFiveRounds = 660, kTilesOfSequence = 10, kKeys = 4096;
-  const std::int64_t rows = (p.is_packed ? p.total_q : p.batch * p.q_len) * p.heads;
-  const std::int64_t tiles = std::max(kTilesOfFiveRounds, kTilesOfSequence * p.batch * p.kv_heads);
-  const bool is_cut = p.has_q_lengths || p.chunk > 0 || p.window_left >= 0;
-  return forces_tall_tiles() || (!is_cut && p.kv_len >= kKeys && rows >= kRows * tiles);
-}
-
 // Between two lengths in proportion to the logarithm.
 double rate_at(const std::array<float, 6>& rates, std::int64_t length) {
   const double x =
@@ -316,7 +306,7 @@ const AttentionVariant* AttentionKernel::find_variant(const AttentionProblem& p)
   const auto fits = [&](const AttentionVariant& variant) {
     if (is_usual && variant.value_dim != variant.head_dim) return false;
     if (attention_widens(p) && !variant.has_wide_queries) return false;
-    if (variant.is_tall && !fills_tall_tiles(p)) return false;
+    if (variant.is_tall && !attention_fills_tall_tiles(p)) return false;
     if (p.head_dim == variant.head_dim && value_dim == variant.value_dim) return true;
     if (!pads && !variant.clips) return false;
     if (is_usual) return is_padded_to(static_cast<int>(p.head_dim), variant.head_dim);
@@ -329,11 +319,6 @@ const AttentionVariant* AttentionKernel::find_variant(const AttentionProblem& p)
       narrowest = &variant;
   }
   return narrowest;
-}
-
-bool& forces_tall_tiles() noexcept {
-  static bool is_forced = false;
-  return is_forced;
 }
 
 std::span<const AttentionKernel> all_attention_kernels() {

@@ -94,9 +94,6 @@ struct AttentionKernel {
   const AttentionVariant* find_variant(const AttentionProblem& problem) const noexcept;
 };
 
-/// For tests: tiles are tall where a kernel has them, whatever the problem, while this is true.
-bool& forces_tall_tiles() noexcept;
-
 /// The ladder for Hopper, first rung first.
 std::span<const AttentionKernel> hopper_attention_kernels();
 
@@ -127,6 +124,12 @@ AttentionTiles attention_tiles(const AttentionKernel& kernel, const AttentionPro
 
 /// Words of the workspace, zeros at the launch, that a kernel counts in which tiles it has drawn.
 std::size_t attention_counters(const AttentionKernel& kernel);
+
+/// Whether tiles of more rows are faster over pages, measured on an H200: from 4096 keys and five
+/// rounds of tiles on; with fewer the last round costs what they save.
+bool attention_fills_tall_tiles(const AttentionProblem& problem);
+/// For tests on the simulator, where so many queries would take hours: always, while this is true.
+bool& forces_tall_tiles() noexcept;
 
 /// Rows of the boxes of k and v, where pages do not cut them.
 int attention_box_keys(const AttentionKernel& kernel, const AttentionProblem& problem);

@@ -25,6 +25,19 @@ bool finds_rows(const AttentionProblem& p) {
 
 }  // namespace
 
+bool& forces_tall_tiles() noexcept {
+  static bool is_forced = false;
+  return is_forced;
+}
+
+bool attention_fills_tall_tiles(const AttentionProblem& p) {
+  constexpr std::int64_t kRows = 192, kTilesOfFiveRounds = 660, kTilesOfSequence = 10, kKeys = 4096;
+  const std::int64_t rows = (p.is_packed ? p.total_q : p.batch * p.q_len) * p.heads;
+  const std::int64_t tiles = std::max(kTilesOfFiveRounds, kTilesOfSequence * p.batch * p.kv_heads);
+  const bool is_cut = p.has_q_lengths || p.chunk > 0 || p.window_left >= 0;
+  return forces_tall_tiles() || (!is_cut && p.kv_len >= kKeys && rows >= kRows * tiles);
+}
+
 int attention_box_keys(const AttentionKernel& kernel, const AttentionProblem& p) {
   if (kernel.box_keys != nullptr) return kernel.box_keys(attention_width(kernel, p));
   return find_attention_tile(kernel, p).keys;

@@ -413,6 +413,16 @@ class PagedRun {
   std::vector<double> q_, k_, v_;
 };
 
+// 12 heads over 2; packed queries of four sequences, one of them without, or 40 of each.
+inline void give_ragged_rooms(PagedCase& c, bool is_packed) {
+  c.problem.heads = 12;
+  c.problem.kv_heads = 2;
+  c.problem.kv_len = 100;
+  c.q_rooms = {40, 1, 0, 9};
+  c.kv_lengths = {100, 51, 20, 0};
+  if (!is_packed) c.problem.q_len = 40, c.q_rooms.clear();
+}
+
 // Parts of prompts and sequences that decode in one call: 70 queries cross a warpgroup, 150 keys a
 // tile; one has no keys, one no queries.
 inline PagedCase mixed(std::int64_t page_size, std::int64_t head_dim = 64) {

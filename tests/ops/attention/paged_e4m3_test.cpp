@@ -186,12 +186,7 @@ TEST_P(AttentionPagedE4m3Test, StridesOfQueries) {
     for (const bool is_packed : {false, true}) {
       SCOPED_TRACE(fmt::format("packed {}", is_packed));
       PagedCase c = mixed_of(kind, 16);
-      c.problem.heads = 12;
-      c.problem.kv_heads = 2;
-      c.problem.kv_len = 100;
-      c.q_rooms = {40, 1, 0, 9};
-      c.kv_lengths = {100, 51, 20, 0};
-      if (!is_packed) c.problem.q_len = 40, c.q_rooms.clear();
+      give_ragged_rooms(c, is_packed);
       c.query_gap = 16;
       c.has_heads_outside = is_packed;
       check(c);

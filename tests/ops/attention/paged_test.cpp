@@ -291,12 +291,7 @@ TEST_P(AttentionPagedTest, StridesOfQueries) {
       for (const bool has_heads_outside : {false, true}) {
         SCOPED_TRACE(fmt::format("packed {}, heads outside {}", is_packed, has_heads_outside));
         PagedCase c = mixed(is_packed ? 16 : 64, head_dim);
-        c.problem.heads = 12;
-        c.problem.kv_heads = 2;
-        c.problem.kv_len = 100;
-        c.q_rooms = {40, 1, 0, 9};
-        c.kv_lengths = {100, 51, 20, 0};
-        if (!is_packed) c.problem.q_len = 40, c.q_rooms.clear();
+        give_ragged_rooms(c, is_packed);
         c.has_heads_outside = has_heads_outside;
         c.query_gap = has_heads_outside ? 0 : 24;
         check(c);
