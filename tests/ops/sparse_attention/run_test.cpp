@@ -175,6 +175,38 @@ TEST_P(SparseAttentionRunTest, ALongListIsSplit) {
     }));
   }
 }
+// By the CTAs that compute the parts, in their launch: full lists of two blocks, and of 576.
+TEST_P(SparseAttentionRunTest, PartsAreMergedWhereTheyAreComputed) {
+  if (is_blackwell()) GTEST_SKIP() << "only Hopper's kernels merge";
+  for (const std::int64_t heads : {33, 64}) {
+    SparseCase c = small(heads);
+    c.batch = 5;
+    c.repeats = true;
+    c.window = {.rows = 300, .topk = heads == 64 ? 60 : 128, .page_size = 64};
+    c.compressed = {.rows = 200, .topk = heads == 64 ? 64 : 0, .page_size = 16};
+    const SparseAttentionPlan plan = plan_sparse_attention(*device_, sparse_problem(c));
+    ASSERT_EQ(plan.launches.size(), 2u) << plan.to_string();
+    check(c);
+  }
+  SparseCase c = small(64);
+  c.repeats = true;
+  c.head_dim = kKvMlaDims;
+  c.window = {.rows = 300, .topk = 400, .page_size = 64};
+  c.compressed = {};
+  ASSERT_EQ(plan_sparse_attention(*device_, sparse_problem(c)).launches.size(), 2u);
+  check_mla(c);
+}
+// Lengths that differ make groups wait: a launch of its own is faster.
+TEST_P(SparseAttentionRunTest, PartsOfListsWithLengthsAreMergedByALaunch) {
+  if (is_blackwell()) GTEST_SKIP() << "only Hopper's kernels merge";
+  SparseCase c = small(64);
+  c.batch = 5;
+  c.repeats = true;
+  c.window = {.rows = 300, .topk = 128, .page_size = 64, .lengths = SparseLengths::kPerBatch};
+  c.compressed = {};
+  ASSERT_EQ(plan_sparse_attention(*device_, sparse_problem(c)).launches.size(), 3u);
+  check(c);
+}
 TEST_P(SparseAttentionRunTest, MaximaOfPrefill) {
   for (const std::int64_t heads : {8, 64}) {
     check(with(small(heads, NumberFormat::kBf16),
