@@ -322,11 +322,11 @@ ROWS = [
      "2026-11-28-mla-lists-one-loop-h100.json",
      latent_beside({"kind": "lists", "heads": 128, "fewest": 64}, {"kind": "lists", "heads": 64, "fewest": 64},
                    {"kind": "lists", "sequences": 2}, peer=VLLM_MLA), False),
-    ("DeepSeek-V3", "decoding over lists, beside the same, on an H200, 128 heads / 64 heads, from 64 sequences / "
-     "2 to 8 sequences",
+    ("DeepSeek-V3", "decoding over lists, beside the same, on an H200, 64 heads, "
+     "from 64 sequences / 2 to 8 sequences",
      "2026-11-28-mla-lists-merged-h200.json",
-     latent_beside({"kind": "lists", "heads": 128, "fewest": 64}, {"kind": "lists", "heads": 64, "fewest": 64},
-                   {"kind": "lists", "most": 8}, peer=VLLM_MLA), False),
+     latent_beside({"kind": "lists", "heads": 64, "fewest": 64}, {"kind": "lists", "heads": 64, "most": 8},
+                   peer=VLLM_MLA), False),
     ("DeepSeek-V3", "prefill over lists, 128 / 64 heads, beside the same, on an H100",
      "2026-11-27-mla-prefill-vllm-h100.json",
      latent_beside({"kind": "prefill", "heads": 128}, {"kind": "prefill", "heads": 64}, peer=VLLM_MLA), False),
