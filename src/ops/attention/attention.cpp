@@ -2,6 +2,7 @@
 #include "tilewright/attention.h"
 
 #include "device/internal.h"
+#include "kernels/attention/forward/widened/operands.h"
 #include "ops/attention/bind.h"
 #include "ops/attention/fp8.h"
 #include "ops/attention/padding.h"
@@ -108,12 +109,21 @@ void Attention::run(const AttentionArguments& arguments) const {
   const kernels::AttentionFp8Params& params = numbers.params;
   ops::clear_words(device, stream, params.next_tile, ops::attention_counters(state.kernel));
   if (state.kernel.has_pages) {
-    const kernels::AttentionPagedFp8Params paged = {
-        {params, numbers.pages}, params, numbers.page_divisor};
-    const bool is_e4m3 = ops::attention_kv_dtype(state.plan.problem) == DType::kF8_E4M3;
-    const std::size_t bytes = is_e4m3 ? sizeof paged : sizeof(kernels::AttentionPagedParams);
-    return state.entries[0].launch_bytes(ops::plain_launch(state.plan.launches[0]), &paged, bytes,
-                                         stream);
+    const AttentionProblem& problem = state.plan.problem;
+    const auto launch = [&](const auto& paged) {
+      state.entries[0].launch_bytes(ops::plain_launch(state.plan.launches[0]), &paged, sizeof paged,
+                                    stream);
+    };
+    const kernels::AttentionPagedParams paged = {params, numbers.pages};
+    if (ops::attention_kv_dtype(problem) != DType::kF8_E4M3) return launch(paged);
+    if (state.kernel.capability == 90 && ops::attention_widens(problem)) {
+      const auto scales = [](const kernels::Fp8Scales& of) -> kernels::CacheScales {
+        return {of.values, of.batch_stride, of.head_stride};
+      };
+      return launch(
+          kernels::AttentionWidenedParams{paged, scales(params.k_scales), scales(params.v_scales)});
+    }
+    return launch(kernels::AttentionPagedFp8Params{paged, params, numbers.page_divisor});
   }
   const std::size_t params_bytes =
       state.kernel.computes_in_e4m3() ? sizeof params : sizeof(kernels::AttentionParams);

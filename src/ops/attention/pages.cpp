@@ -31,7 +31,7 @@ bool& forces_tall_tiles() noexcept {
 }
 
 bool attention_fills_tall_tiles(const AttentionProblem& p) {
-  constexpr std::int64_t kRows = 192, kTilesOfFiveRounds = 660, kTilesOfSequence = 10, kKeys = 4096;
+  constexpr std::int64_t kRows = 192, kTilesOfFiveRounds = 660, kTilesOfSequence = 2, kKeys = 4096;
   const std::int64_t rows = (p.is_packed ? p.total_q : p.batch * p.q_len) * p.heads;
   const std::int64_t tiles = std::max(kTilesOfFiveRounds, kTilesOfSequence * p.batch * p.kv_heads);
   const bool is_cut = p.has_q_lengths || p.chunk > 0 || p.window_left >= 0;

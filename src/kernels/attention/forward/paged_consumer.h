@@ -27,7 +27,7 @@ struct PagedConsumer : AttentionConsumer<C> {
   using typename Base::Results;
   using typename Base::Scores;
   using Tiles = ChunkTiles<kKeys>;
-  static constexpr bool kWaitsForBoth = C::kGathers, kMayIdle = C::kConsumers == 2;
+  static constexpr bool kWaitsForBoth = C::kGathers, kMayIdle = true;
 
   /// Positions of a thread's two rows, the second of which is 8 behind the first.
   struct Rows {
@@ -54,12 +54,10 @@ struct PagedConsumer : AttentionConsumer<C> {
     if constexpr (C::kGathers) Base::wait_v();
     wait_k();
   }
-  /// Of a sequence that decodes the rows of all heads fill a part of a tile. Beside other sequences
-  /// and a thread that copies, idle warpgroups were 2 % slower: what decodes takes more of memory.
+  /// Of a sequence that decodes the rows of all heads fill a part of a tile.
   __device__ bool is_idle(const DealtTile& tile) const {
     const std::int32_t first = static_cast<std::int32_t>(index) * kernels::kWarpgroupRows;
-    const bool may_be = params.q_tiles == 1 || pages().copies != kernels::PageCopies::kThread;
-    return may_be && query_of(tile.first_query + first) >= tile.q_len;
+    return query_of(tile.first_query + first) >= tile.q_len;
   }
 
   __device__ Rows rows_of(std::int32_t first_row, std::int32_t shift, std::int32_t kv_len) const {
