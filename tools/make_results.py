@@ -256,8 +256,10 @@ ROWS = [
     ("Attention", "packed queries over pages of 1 / 16 to 256, bf16, heads of 128, beside FlashAttention-3, "
      "on an H100",
      "2026-11-28-attention-pages-turns-h100.json", pages_beside(128, (1,), (16, 64, 128, 256)), False),
-    ("Attention", "the same on an H200", "2026-11-28-attention-pages-h200.json",
+    ("Attention", "the same on an H200", "2026-11-28-attention-pages-lines-h200.json",
      pages_beside(128, (1,), (16, 64, 128, 256)), False),
+    ("Attention", "the same on an H200, heads of 64", "2026-11-28-attention-pages-lines-h200.json",
+     pages_beside(64, (1,), (16, 64, 128, 256)), False),
     ("Attention", "the same on an H100, heads of 192", "2026-11-28-attention-pages-turns-h100.json",
      pages_beside(192, (1,), (16, 64, 128, 256)), False),
     ("Attention", "the same on an H100, all in e4m3, heads of 128", "2026-11-28-attention-e4m3-turns-h100.json",
