@@ -38,11 +38,13 @@ MODEL = ("src/sim/time", "src/sim/model", "src/sim/report/access_cost.cpp", "src
          "src/bench/timing/operators.cpp", "src/bench/timing/experts.cpp", "src/bench/timing/model_parts.cpp")
 POINTS_OF_B200 = ("src/bench/timing/blackwell_points.cpp",)
 
-# Logs of an H200, options of `bench timing`, folders of its kernels.
+# The rungs of the ladder: of what lies in attention/ the logs have no other kernels.
+LADDER = ("attention/k[1-6]_*", "attention/forward/k6_forward")
+# Logs of an H200, options of `bench timing`, folders of its kernels, or files without their endings.
 H200 = {
-    "attention": (["2026-11-28-attention-timed-h200.json"], ["--lengths", "512"], ("attention",)),
+    "attention": (["2026-11-28-attention-timed-h200.json"], ["--lengths", "512"], LADDER),
     "long": (["2026-11-28-attention-timed-h200.json", "2026-11-28-attention-long-timed-h200.json"],
-             ["--lengths", "1024,2048,4096,8192"], ("attention",)),
+             ["--lengths", "1024,2048,4096,8192"], LADDER),
     "decode": (["2026-11-28-decode-timed-h200.json", "2026-11-28-decode-timed-r16-tma-h200.json",
                 "2026-11-28-decode-timed-r64-h200.json"], ["--most-us", "100"], ("attention/decode",)),
     "sparse": (["2026-11-28-sparse-timed-h200.json", "2026-11-28-sparse-timed-kernels-h200.json"],
@@ -99,9 +101,10 @@ def ptx_lines(path):
 
 
 def kernels_digest(build, folders, is_b200):
-    """None without a build. Of `attention` also its folders, as they are cheap to include."""
+    """None without a build."""
     target = "sm_100f" if is_b200 else "sm_90a"
-    paths = [p for folder in folders for p in (build / "kernels" / folder).rglob(f"*.{target}.ptx")]
+    paths = [p for folder in folders for end in (f"/**/*.{target}.ptx", f".{target}.ptx")
+             for p in (build / "kernels").glob(folder + end)]
     return digest(paths, ptx_lines) if paths else None
 
 
