@@ -4,7 +4,7 @@
 // tile of keys row by row (paged_gather.h). These are entries of their own, as a fence behind a
 // branch among the products cost 2 %.
 //
-// Limit: as K6, with 7 to 19 % more time.
+// Limit: as K6, with 4 to 40 % more time.
 #include "kernels/attention/forward/k6_paged.h"
 #include "kernels/attention/forward/paged_consumer.h"
 #include "kernels/attention/forward/paged_gather.h"

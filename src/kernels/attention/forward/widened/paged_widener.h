@@ -167,7 +167,7 @@ struct PagedWidener : PagedProducer<C, PagedWidener<C>> {
   /// The row that a lane looked up.
   template <int Bytes>
   __device__ static void prefetch(const Source& of) {
-    if (of.offset == kNoRow) return;
+    if (of.offset == kNoRow || lane() >= kRows) return;
 #pragma unroll
     for (int line = 0; line < (Bytes + 127) / 128; ++line)
       ptx::prefetch_global_L2(of.rows - unit() + std::uint64_t{of.offset} + line * 8);
@@ -213,7 +213,7 @@ struct PagedWidener : PagedProducer<C, PagedWidener<C>> {
       const int box = i % kSteps<TileBox> * kUnitsAtOnce / 4;
       const std::uint32_t flip = row % 8 * 16;  // chunks of a line are exchanged by its number
       write_unit((to ^ flip) + (box * C::kKeys + row) * kBoxRowBytes, codes[i % kAhead]);
-      if (kReadsOn) {
+      if constexpr (kReadsOn) {
         codes[i] = read<TileBox>(next, i);
       } else if (i + kAhead < kUnits<TileBox>) {
         codes[i % kAhead] = read<TileBox>(from, i + kAhead);
