@@ -17,6 +17,29 @@
 
 namespace tilewright {
 
+namespace {
+
+// `launch` with the arguments that the kernel of the plan takes.
+template <class Launch>
+void launch_over_pages(const AttentionPlan& plan, const ops::AttentionKernel& kernel,
+                       const ops::AttentionNumbers& numbers, const Launch& launch) {
+  const kernels::AttentionFp8Params& params = numbers.params;
+  const kernels::AttentionPagedParams paged = {params, numbers.pages};
+  const auto scales = [](const kernels::Fp8Scales& of) -> kernels::CacheScales {
+    return {of.values, of.batch_stride, of.head_stride};
+  };
+  if (ops::attention_kv_dtype(plan.problem) != DType::kF8_E4M3) {
+    launch(paged);
+  } else if (kernel.capability == 90 && ops::attention_widens(plan.problem)) {
+    launch(
+        kernels::AttentionWidenedParams{paged, scales(params.k_scales), scales(params.v_scales)});
+  } else {
+    launch(kernels::AttentionPagedFp8Params{paged, params, numbers.page_divisor});
+  }
+}
+
+}  // namespace
+
 namespace ops {
 
 // Operands of 16 bits as e4m3 ones in the workspace, and attention of those.
@@ -109,21 +132,10 @@ void Attention::run(const AttentionArguments& arguments) const {
   const kernels::AttentionFp8Params& params = numbers.params;
   ops::clear_words(device, stream, params.next_tile, ops::attention_counters(state.kernel));
   if (state.kernel.has_pages) {
-    const AttentionProblem& problem = state.plan.problem;
-    const auto launch = [&](const auto& paged) {
+    return launch_over_pages(state.plan, state.kernel, numbers, [&](const auto& paged) {
       state.entries[0].launch_bytes(ops::plain_launch(state.plan.launches[0]), &paged, sizeof paged,
                                     stream);
-    };
-    const kernels::AttentionPagedParams paged = {params, numbers.pages};
-    if (ops::attention_kv_dtype(problem) != DType::kF8_E4M3) return launch(paged);
-    if (state.kernel.capability == 90 && ops::attention_widens(problem)) {
-      const auto scales = [](const kernels::Fp8Scales& of) -> kernels::CacheScales {
-        return {of.values, of.batch_stride, of.head_stride};
-      };
-      return launch(
-          kernels::AttentionWidenedParams{paged, scales(params.k_scales), scales(params.v_scales)});
-    }
-    return launch(kernels::AttentionPagedFp8Params{paged, params, numbers.page_divisor});
+    });
   }
   const std::size_t params_bytes =
       state.kernel.computes_in_e4m3() ? sizeof params : sizeof(kernels::AttentionParams);

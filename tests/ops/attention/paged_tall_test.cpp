@@ -87,6 +87,12 @@ TEST(AttentionTallPlan, IsForManyQueriesOverLongKeys) {
   AttentionProblem p = chunks(64, 2048, 8192);
   p.total_q = 2048 + 63;
   EXPECT_EQ(entry(p), kEntry) << "most sequences decode";
+  p = chunks(32, 2048, 8192);
+  p.total_q = 2 * 2048 + 30;
+  EXPECT_EQ(entry(p), tall) << "two chunks beside 30 sequences that decode";
+  p = chunks(44, 2048, 8192);
+  p.total_q = 2 * 2048 + 42;
+  EXPECT_EQ(entry(p), kEntry) << "fewer than two tiles for each sequence and key head";
   p = chunks(4, 2048, 8192);
   p.page_size = 1, p.num_pages *= 16, p.max_pages *= 16;
   EXPECT_EQ(entry(p), tall + "_rows");
