@@ -1,43 +1,16 @@
 // The rows that a warp of a sparse attention kernel loads, block after block.
 #pragma once
 
-#include "kernels/sparse_attention/pieces.h"
+#include "kernels/sparse_attention/block_stream.h"
 
 #include <cstdint>
 
 namespace tilewright::tile {
 
-/// What stands where no row is named: zeros of any format.
-template <int Dims>
-static __device__ const uint4 kSparseNoRow[Dims * 2 / 16] = {};
-
 /// Where a row of a cache begins, and its scales.
 struct SparseSource {
   const std::uint8_t* data;
   const std::uint8_t* scales;
-};
-
-/// The blocks of a group's pieces, one after another.
-class SparseStream {
- public:
-  __device__ SparseStream(const kernels::SparseDecodeParams& params, std::int32_t group)
-      : pieces_(params, group) {}
-
-  /// False at the end.
-  __device__ bool next(SparseBlock& block, std::int32_t& query) {
-    while (at_ >= piece_.end) {
-      if (!pieces_.take(piece_)) return false;
-      at_ = piece_.begin;
-    }
-    block = piece_.block(at_++);
-    query = piece_.query;
-    return true;
-  }
-
- private:
-  SparsePieces pieces_;
-  SparsePiece piece_ = {};
-  std::int32_t at_ = 0;
 };
 
 /// `Rows` rows of each block are a warp's, one for each LanesOfRow lanes at a time: lane l has rows

@@ -4,7 +4,7 @@
 // numbers), or two chunks of 8 (rotated ones, which are bf16 already).
 #pragma once
 
-#include "kernels/sparse_attention/entries.h"
+#include "formats/kv_page.h"
 #include "tile/box.h"
 
 #include <cstdint>

@@ -104,16 +104,18 @@ SparseRates few_heads_rates(const device::DeviceInfo& device, const SparseAttent
 }
 
 // On an H200 the launch of a merge costs 2 to 5 us also where nothing is to be merged; where each
-// query has many parts, it is the faster merge by up to 3 us, but with records of 576. With 128
-// heads it is as fast, with lengths of queries 12 us faster. Other formats were not timed
-// (docs/notes/2026-11-28-merged-by-their-makers.md).
-double merging_from(const SparseAttentionProblem& p, int ctas) {
+// query has many parts, it is the faster merge by up to 3 us, but with records of 576. With more
+// than two queries of those for a pair of CTAs it is as fast or 3 % faster, with lengths of queries
+// 12 us. Other formats were not timed (docs/notes/2026-11-28-sparse-code-at-hand.md).
+SparseMergeRange merging_range(const SparseAttentionProblem& p, int ctas) {
   const KvFormat format = sparse_row_format(p);
   const bool is_fp8 = format == KvFormat::kFp8 || format == KvFormat::kFp8Mla;
   const bool is_full = p.window.lengths == SparseLengths::kFull &&
                        (p.compressed.topk == 0 || p.compressed.lengths == SparseLengths::kFull);
-  if (ctas != 1 || !is_fp8 || !is_full) return std::numeric_limits<double>::infinity();
-  return is_mla(p) ? 0 : 0.4;
+  if (!is_fp8 || !is_full) return {};
+  constexpr double kAnyNumber = std::numeric_limits<double>::infinity();
+  if (!is_mla(p)) return {.from = 0.4, .to = kAnyNumber};
+  return {.from = 0, .to = ctas == 1 ? kAnyNumber : 2};
 }
 
 SparseKernelShape wgmma_shape(const SparseAttentionProblem& p) {
@@ -126,7 +128,7 @@ SparseKernelShape wgmma_shape(const SparseAttentionProblem& p) {
           .threads = Tile::kThreads,
           .shared_bytes = Tile::shared_bytes(sparse_row_format(p)),
           .takes_wgmma = true,
-          .merging_from = merging_from(p, ctas)};
+          .merging = merging_range(p, ctas)};
 }
 
 // H200, 64 heads: 35.5 us for one query of ten blocks a group, 62.5 for two, 115.8 for four, 586

@@ -12,6 +12,11 @@
 
 namespace tilewright::ops {
 
+/// Queries for each group of CTAs, both ends included; none if not said otherwise.
+struct SparseMergeRange {
+  double from = std::numeric_limits<double>::infinity(), to = 0;
+};
+
 /// How a kernel is launched for a problem.
 struct SparseKernelShape {
   std::string entry;
@@ -24,9 +29,9 @@ struct SparseKernelShape {
   bool takes_pairs = false;   ///< its argument is SparsePairParams
   bool takes_latent = false;  ///< its argument is LatentParams
   bool takes_wgmma = false;   ///< its argument is SparseWgmmaParams
-  /// Queries for each group from which on CTAs merge the parts that they computed, for which they
-  /// wait for each other. Below, as for kernels that cannot, another launch merges.
-  double merging_from = std::numeric_limits<double>::infinity();
+  /// With so many queries for each group CTAs merge the parts that they computed, for which they
+  /// wait for each other. Otherwise, as for kernels that cannot, another launch merges.
+  SparseMergeRange merging = {};
   /// Neighbouring queries of a sequence at a time, over the union of their lists, if more than 1.
   int queries = 1;
 };

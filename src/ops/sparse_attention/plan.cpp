@@ -136,8 +136,9 @@ void add_work(const device::DeviceInfo& device, const SparseKernel& kernel,
   const std::int64_t blocks = sparse_blocks_of_query(p) * shape.queries;
   const std::int64_t shares = plan.has_schedule ? queries * blocks : queries;
   plan.groups = static_cast<int>(std::min<std::int64_t>(all_groups, shares));
-  planned.merges_parts =
-      plan.has_schedule && static_cast<double>(queries) >= shape.merging_from * plan.groups;
+  const double queries_of_group = static_cast<double>(queries) / std::max(plan.groups, 1);
+  planned.merges_parts = plan.has_schedule && queries_of_group >= shape.merging.from &&
+                         queries_of_group <= shape.merging.to;
   planned.workspace = carve_workspace(planned);
   plan.workspace_bytes = planned.workspace.total;
   add_launches(planned);

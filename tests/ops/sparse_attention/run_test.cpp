@@ -188,13 +188,27 @@ TEST_P(SparseAttentionRunTest, PartsAreMergedWhereTheyAreComputed) {
     ASSERT_EQ(plan.launches.size(), 2u) << plan.to_string();
     check(c);
   }
-  SparseCase c = small(64);
+  for (const std::int64_t heads : {64, 100}) {
+    SparseCase c = small(heads);
+    c.repeats = true;
+    c.head_dim = kKvMlaDims;
+    c.window = {.rows = 300, .topk = 400, .page_size = 64};
+    c.compressed = {};
+    ASSERT_EQ(plan_sparse_attention(*device_, sparse_problem(c)).launches.size(), 2u);
+    check_mla(c);
+  }
+}
+// Pairs of CTAs as well, with half of the heads each; rows of 512 from 0.4 queries for a pair on.
+TEST_P(SparseAttentionRunTest, PairsMergeTheirParts) {
+  if (is_blackwell()) GTEST_SKIP() << "only Hopper's kernels merge";
+  SparseCase c = small(100);
+  c.batch = 27;
   c.repeats = true;
-  c.head_dim = kKvMlaDims;
-  c.window = {.rows = 300, .topk = 400, .page_size = 64};
+  c.window = {.rows = 300, .topk = 128, .page_size = 64};
   c.compressed = {};
-  ASSERT_EQ(plan_sparse_attention(*device_, sparse_problem(c)).launches.size(), 2u);
-  check_mla(c);
+  const SparseAttentionPlan plan = plan_sparse_attention(*device_, sparse_problem(c));
+  ASSERT_EQ(plan.launches.size(), 2u) << plan.to_string();
+  check(c);
 }
 // Lengths that differ make groups wait: a launch of its own is faster.
 TEST_P(SparseAttentionRunTest, PartsOfListsWithLengthsAreMergedByALaunch) {

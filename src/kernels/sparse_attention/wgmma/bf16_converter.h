@@ -7,7 +7,7 @@
 
 namespace tilewright::tile {
 
-template <class Base, int Half>
+template <class Base>
 class SparseBoxConverter : public Base {
  public:
   using Base::Base;
@@ -18,9 +18,9 @@ class SparseBoxConverter : public Base {
     const std::uint32_t row = threadIdx.x % 32 / 8, chunk = threadIdx.x % 8;
     const std::uint32_t to = ptx::shared_address(this->rows());
 #pragma unroll
-    for (int i = 0; i < Base::Entries::kShares; ++i) {
-      const std::uint32_t line = row + i * Base::Entries::kRowsAtOnce;
-      const std::uint8_t* const from = this->entries_.sources[i].data + Half * 512 + chunk * 16;
+    for (int i = 0; i < Base::kShares; ++i) {
+      const std::uint32_t line = row + i * Base::kRowsAtOnce;
+      const std::uint8_t* const from = this->entries_.data(line) + this->half_ * 512 + chunk * 16;
 #pragma unroll
       for (int box = 0; box < 4; ++box) {
         ptx::cp_async_cg_shared_global_16(
@@ -33,11 +33,10 @@ class SparseBoxConverter : public Base {
 };
 
 /// Rows of 512.
-template <int Half, int Ctas>
-class SparseConverter<KvFormat::kBf16, Half, Ctas>
-    : SparseBoxConverter<SparseConverterBase<SparseRows512, KvFormat::kBf16, Half, Ctas, 8>, Half> {
-  using Base =
-      SparseBoxConverter<SparseConverterBase<SparseRows512, KvFormat::kBf16, Half, Ctas, 8>, Half>;
+template <int Ctas>
+class SparseConverter<KvFormat::kBf16, Ctas>
+    : SparseBoxConverter<SparseConverterBase<SparseRows512, KvFormat::kBf16, Ctas, 8>> {
+  using Base = SparseBoxConverter<SparseConverterBase<SparseRows512, KvFormat::kBf16, Ctas, 8>>;
 
  public:
   using Base::Base;
@@ -57,10 +56,10 @@ class SparseConverter<KvFormat::kBf16, Half, Ctas>
 };
 
 /// Rows of 576.
-template <int Half, int Ctas>
-class SparseConverter<KvFormat::kBf16Mla, Half, Ctas>
-    : SparseBoxConverter<SparseTailConverter<KvFormat::kBf16Mla, Half, Ctas>, Half> {
-  using Base = SparseBoxConverter<SparseTailConverter<KvFormat::kBf16Mla, Half, Ctas>, Half>;
+template <int Ctas>
+class SparseConverter<KvFormat::kBf16Mla, Ctas>
+    : SparseBoxConverter<SparseTailConverter<KvFormat::kBf16Mla, Ctas>> {
+  using Base = SparseBoxConverter<SparseTailConverter<KvFormat::kBf16Mla, Ctas>>;
 
  public:
   using Base::Base;
@@ -68,15 +67,20 @@ class SparseConverter<KvFormat::kBf16Mla, Half, Ctas>
   __device__ void run() {
     this->entries_.read();
     while (this->entries_.find()) {
-      this->prefetch(Half * 512, 512 + Half * 128);
+      this->entries_.prefetch(this->half_ * 512, 512 + this->half_ * 128);
       this->entries_.read();
       this->ring().wait_empty(this->at_);
       this->store_valid(this->entries_.valid);
       this->copy_boxes();
-      if constexpr (Half == 1) this->copy_tail();
-      ptx::cp_async_wait_group<Half>();
+      if (this->half_ == 1) {
+        this->copy_tail();
+        ptx::cp_async_commit_group();
+        ptx::cp_async_wait_group<1>();
+      } else {
+        ptx::cp_async_wait_group<0>();
+      }
       this->publish();
-      if constexpr (Half == 1) {
+      if (this->half_ == 1) {
         ptx::cp_async_wait_group<0>();
         this->publish_tail();
       }

@@ -165,9 +165,8 @@ class SparseScoreConsumer : SparseConsumer<Rows, 0, Ctas> {
  public:
   using Base::Base;
 
-  __device__ void run(std::int32_t group, const kernels::SparseWgmmaParams& all) {
+  __device__ void run(std::int32_t group, SparseParts& parts) {
     SparsePieces pieces(params_, group);
-    SparseParts<0> parts(all, group, first_head_);
     SparsePiece piece;
     while (pieces.take(piece)) {
       ptx::mbarrier_wait_parity(ptx::shared_address(&shared_.q_full), q_parity_);
@@ -175,7 +174,6 @@ class SparseScoreConsumer : SparseConsumer<Rows, 0, Ctas> {
       attend(piece);
       parts.count(piece);
     }
-    parts.merge();
   }
 
  private:
@@ -356,9 +354,8 @@ class SparseValueConsumer : SparseConsumer<Rows, 1, Ctas> {
  public:
   using Base::Base;
 
-  __device__ void run(std::int32_t group, const kernels::SparseWgmmaParams& all) {
+  __device__ void run(std::int32_t group, SparseParts& parts) {
     SparsePieces pieces(params_, group);
-    SparseParts<1> parts(all, group, first_head_);
     SparsePiece piece;
     if (pieces.has_next()) {
       load_q(pieces.next_query());
@@ -368,22 +365,24 @@ class SparseValueConsumer : SparseConsumer<Rows, 1, Ctas> {
       attend(piece, pieces);
       parts.count(piece);
     }
-    parts.merge();
   }
 
  private:
   __device__ void attend(const SparsePiece& piece, const SparsePieces& pieces) {
     Results o = {};
     float factors[2];
-    for (std::int32_t n = piece.begin; n < piece.end; ++n) {
+    bool asks = pieces.has_next();
+    for (std::int32_t n = piece.begin;; ++n) {
       take(factors);
       // All scores of the queries are there with the last weights.
-      if (n == piece.end - 1 && pieces.has_next()) load_q(pieces.next_query());
+      if (asks && n >= piece.end - 1) {
+        load_q(pieces.next_query());
+        asks = false;
+      }
+      if (n >= piece.end) break;  // these are the results' factors
       if (__any_sync(0xffffffffu, factors[0] != 1.0f || factors[1] != 1.0f)) scale(o, factors);
       multiply(o);
     }
-    take(factors);
-    if (piece.is_empty() && pieces.has_next()) load_q(pieces.next_query());
     store(o, piece, factors);
     p_ring().release(p_at_);  // the weights' memory, through which the results went
     p_at_.advance();
@@ -424,7 +423,7 @@ class SparseValueConsumer : SparseConsumer<Rows, 1, Ctas> {
     const std::uint32_t to = ptx::shared_address(shared_.q) + lane / 8 * kSparseBoxBytes;
     const std::uint16_t* const from =
         params_.q + sparse_offset(params_, params_.q_strides, query, first_head_) + lane * 8;
-#pragma unroll 4
+#pragma unroll 1
     for (std::uint32_t i = warp; i < 64; i += 4) {
       const bool has = first_head_ + static_cast<std::int32_t>(i) < params_.heads;
       const std::uint16_t* const row =

@@ -39,21 +39,24 @@ __device__ void sparse_decode_wgmma(const SparseWgmmaParams& all) {
   } else {
     __syncthreads();
   }
-  const auto parts = static_cast<std::int32_t>(gridDim.x) / params.groups;
-  const auto group = static_cast<std::int32_t>(blockIdx.x) / parts;
-  const std::int32_t first_head = static_cast<std::int32_t>(blockIdx.x) % parts * Tile::kHeads;
+  const auto ctas = static_cast<std::int32_t>(gridDim.x) / params.groups;
+  const auto group = static_cast<std::int32_t>(blockIdx.x) / ctas;
+  const std::int32_t first_head = static_cast<std::int32_t>(blockIdx.x) % ctas * Tile::kHeads;
   const std::uint32_t role = ptx::uniform(threadIdx.x / 128);
+  tile::SparseParts parts(all, group, first_head, role, &shared.parts[role % 2]);
   if (role == 0) {
     take_registers<Tile::kScoreRegisters>();
-    tile::SparseScoreConsumer<Rows, Ctas>(params, shared, first_head).run(group, all);
+    tile::SparseScoreConsumer<Rows, Ctas>(params, shared, first_head).run(group, parts);
   } else if (role == 1) {
     take_registers<Tile::kValueRegisters>();
-    tile::SparseValueConsumer<Rows, Ctas>(params, shared, first_head).run(group, all);
+    tile::SparseValueConsumer<Rows, Ctas>(params, shared, first_head).run(group, parts);
   } else {
     take_registers<Tile::kConverterRegisters>();
     const std::uint32_t warp = ptx::uniform(threadIdx.x / 32 - 8);
     tile::convert_sparse_rows<Format, Ctas>(params, shared, group, warp);
+    return;
   }
+  parts.merge();  // one code for both halves of the results
 }
 
 }  // namespace

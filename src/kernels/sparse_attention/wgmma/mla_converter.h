@@ -12,21 +12,18 @@ namespace tilewright::tile {
 /// SparseConverter of 8-bit rows, but with half of its room. What is on its way is therefore less,
 /// and comes from the second cache: a block's rows are asked for a block ahead, or, in a pair,
 /// which has half of them, by copies that bring the 256 bytes around them.
-template <int Half, int Ctas>
-class SparseConverter<KvFormat::kFp8Mla, Half, Ctas>
-    : SparseTailConverter<KvFormat::kFp8Mla, Half, Ctas> {
-  using Base = SparseTailConverter<KvFormat::kFp8Mla, Half, Ctas>;
-  static constexpr int kShares = Base::Entries::kShares, kRows = Base::Entries::kRowsAtOnce;
-  static constexpr int kPart = Half * 256;  ///< its first byte in a record
-  static constexpr int kScales = kKvFp8MlaScales + Half * 8;
+template <int Ctas>
+class SparseConverter<KvFormat::kFp8Mla, Ctas> : SparseTailConverter<KvFormat::kFp8Mla, Ctas> {
+  using Base = SparseTailConverter<KvFormat::kFp8Mla, Ctas>;
+  static constexpr int kShares = Base::kShares, kRows = Base::kRowsAtOnce;
 
  public:
   using Base::Base;
 
   __device__ void run() {
-    this->entries_.read();
-    copy(0);
-    while (has_block_) convert();
+    // The first two turns look for rows alone. In the loop: before it that would be as much code
+    // again, which comes from memory while everybody waits.
+    for (int turn = 0; turn < 2 || has_block_; ++turn) convert(turn >= 2);
     ptx::cp_async_wait_group<0>();
     this->drain();
   }
@@ -36,17 +33,22 @@ class SparseConverter<KvFormat::kFp8Mla, Half, Ctas>
     return this->shared_.raw[threadIdx.x / 32 % kSparseConverters];
   }
 
-  /// Starts to copy the parts of the rows of share `number`, counted through all blocks.
-  __device__ void copy(int number) {
-    if (number % kShares == 0) {
-      has_block_ = this->entries_.find();
-      if constexpr (Ctas == 1)
-        this->prefetch(kPart, Half == 0 ? 256 : kv_row_bytes(KvFormat::kFp8Mla) - kPart);
-      this->entries_.read();
-    }
-    const std::uint8_t* const row = this->entries_.sources[number % kShares].data;
+  /// The first byte of a record that is this half's.
+  __device__ int part() const { return this->half_ * 256; }
+
+  /// The rows of the next block.
+  __device__ void advance() {
+    has_block_ = this->entries_.find();
+    if constexpr (Ctas == 1)
+      this->entries_.prefetch(part(),
+                              this->half_ == 0 ? 256 : kv_row_bytes(KvFormat::kFp8Mla) - 256);
+    this->entries_.read();
+  }
+  /// Starts to copy the parts of the rows of a share.
+  __device__ void copy(int share) {
+    const std::uint8_t* const row = this->entries_.data(share * kRows + row_);
     const std::uint32_t to = ptx::shared_address(raw().rows[row_]) + lane_ * 16;
-    const std::uint8_t* const from = row + kPart + lane_ * 16;
+    const std::uint8_t* const from = row + part() + lane_ * 16;
 #pragma unroll
     for (int i = 0; i < 256; i += 128) {
       if constexpr (Ctas == 1) {
@@ -57,12 +59,11 @@ class SparseConverter<KvFormat::kFp8Mla, Half, Ctas>
     }
     if (lane_ < 2)
       ptx::cp_async_ca_shared_global_4(ptx::shared_address(raw().scales[row_]) + lane_ * 4,
-                                       row + kScales + lane_ * 4, 4);
+                                       row + kKvFp8MlaScales + this->half_ * 8 + lane_ * 4, 4);
     ptx::cp_async_commit_group();
   }
-  /// The share that was copied to registers. Then its bytes are not read any more.
+  /// The share that is there, to registers. Then its bytes are not read any more.
   __device__ void take(uint4 (&codes)[2], float2& scales) const {
-    ptx::cp_async_wait_group<0>();
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < 2; ++i)
@@ -71,32 +72,45 @@ class SparseConverter<KvFormat::kFp8Mla, Half, Ctas>
     __syncwarp();
   }
 
-  /// The block at hand, of which the first share is on its way.
-  __device__ void convert() {
-    const std::uint32_t valid = this->entries_.valid;
-#pragma unroll
-    for (int i = 0; i < kShares; ++i) {
-      uint4 codes[2];
-      float2 scales;
-      take(codes, scales);
-      if constexpr (Half == 1) {
-        if (i == kShares - 1) this->copy_tail();
+  /// The block at hand, if there is one, of which the first share is on its way.
+  __device__ void convert(bool is_block) {
+    if (is_block) {
+#pragma unroll 1
+      for (int i = 0; i < kShares - 1; ++i) {
+        ptx::cp_async_wait_group<0>();
+        convert_share(i);
       }
-      copy(i + 1);
-      if (i == 0) {
-        this->ring().wait_empty(this->at_);
-        this->store_valid(valid);
-      }
-      decode(i, 0, codes[0], scales.x);
-      decode(i, 1, codes[1], scales.y);
     }
+    // Rows are looked up while no codes are in registers: ptxas has no room for both.
+    if (is_block && this->half_ == 1) this->copy_tail();
+    ptx::cp_async_commit_group();
+    advance();
+    if (!is_block) {
+      if (has_block_) copy(0);
+      return;
+    }
+    ptx::cp_async_wait_group<1>();
+    convert_share(kShares - 1);
     this->publish();
-    if constexpr (Half == 1) {
+    if (this->half_ == 1) {
       ptx::cp_async_wait_group<1>();  // the tail is there, not the share behind it
       this->publish_tail();
     }
   }
 
+  /// A share that is there, while the next one comes.
+  __device__ void convert_share(int i) {
+    uint4 codes[2];
+    float2 scales;
+    take(codes, scales);
+    copy((i + 1) % kShares);
+    if (i == 0) {
+      this->ring().wait_empty(this->at_);
+      this->store_valid(this->entries_.valid);
+    }
+    decode(i, 0, codes[0], scales.x);
+    decode(i, 1, codes[1], scales.y);
+  }
   /// A lane's 16 numbers of block `block` of 128: a quarter of one of its two boxes. The lanes of
   /// the second box write their second chunk first, so that eight lanes write to all banks at once.
   __device__ void decode(int share, int block, const uint4& codes, float scale) const {

@@ -3,9 +3,7 @@
 #pragma once
 
 #include "kernels/sparse_attention/wgmma/converter_base.h"
-#include "kernels/sparse_attention/work.h"
 #include "ptx/cp_async.h"
-#include "ptx/prefetch.h"
 
 #include <cstdint>
 
@@ -58,7 +56,7 @@ struct SparseRows576 {
     const std::uint32_t to = ptx::shared_address(tile) + kSparseTileBytes;
     const std::uint16_t* const from =
         params.q + sparse_offset(params, params.q_strides, query, first_head) + kKvDims + chunk * 8;
-#pragma unroll
+#pragma unroll 1
     for (int n = 0; n < 4; ++n) {
       const std::uint32_t i = warp * 16 + threadIdx.x % 32 / 8 + n * 4;
       const bool has = first_head + static_cast<std::int32_t>(i) < params.heads;
@@ -73,25 +71,14 @@ static_assert(sizeof(SparseShared<SparseRows576>) <=
               kernels::SparseWgmmaTile::shared_bytes(KvFormat::kFp8Mla));
 
 /// Columns from 512 on come with those from 256 on, in eight lanes a row.
-template <KvFormat Format, int Half, int Ctas>
-class SparseTailConverter : public SparseConverterBase<SparseRows576, Format, Half, Ctas, 8> {
-  using Base = SparseConverterBase<SparseRows576, Format, Half, Ctas, 8>;
+template <KvFormat Format, int Ctas>
+class SparseTailConverter : public SparseConverterBase<SparseRows576, Format, Ctas, 8> {
+  using Base = SparseConverterBase<SparseRows576, Format, Ctas, 8>;
 
  public:
   using Base::Base;
 
  protected:
-  /// Bytes from `first` on of the rows that were found, into the second cache: the stage that they
-  /// go to is not free yet, and copies from there are short enough to be hidden. An instruction for
-  /// every 64 bytes: no more come.
-  __device__ void prefetch(int first, int bytes) const {
-    const auto part = static_cast<int>(threadIdx.x % 8);
-#pragma unroll
-    for (int i = 0; i < Base::Entries::kShares; ++i)
-      for (int at = part * 64; at < bytes; at += 512)
-        ptx::prefetch_global_L2(this->entries_.sources[i].data + first + at);
-  }
-
   /// Starts to copy columns from 512 on of the rows that were found, when there is room: eight
   /// lanes a row.
   __device__ void copy_tail() const {
@@ -99,17 +86,16 @@ class SparseTailConverter : public SparseConverterBase<SparseRows576, Format, Ha
     const std::uint32_t row = threadIdx.x % 32 / 8, chunk = threadIdx.x % 8;
     const std::uint32_t to = ptx::shared_address(tail_rows());
 #pragma unroll
-    for (int i = 0; i < Base::Entries::kShares; ++i) {
-      const std::uint32_t line = row + i * Base::Entries::kRowsAtOnce;
+    for (int i = 0; i < Base::kShares; ++i) {
+      const std::uint32_t line = row + i * Base::kRowsAtOnce;
       ptx::cp_async_cg_shared_global_16(
           to + line * kBoxRowBytes + chunk_in_line(line % 8, chunk),
-          this->entries_.sources[i].data + kv_plain_bytes(Format) + chunk * 16, 16);
+          this->entries_.data(line) + kv_plain_bytes(Format) + chunk * 16, 16);
     }
-    ptx::cp_async_commit_group();
   }
   __device__ void drain() {
     Base::drain();
-    if constexpr (Ctas > 1 && Half == 1) Ring<1>(this->shared_.tail.ring).wait_empty(tail_at_);
+    if (Ctas > 1 && this->half_ == 1) Ring<1>(this->shared_.tail.ring).wait_empty(tail_at_);
   }
   /// The tail is there.
   __device__ void publish_tail() {

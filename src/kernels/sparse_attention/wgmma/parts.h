@@ -15,36 +15,41 @@
 
 namespace tilewright::tile {
 
-template <int Half>
 class SparseParts {
  public:
   __device__ SparseParts(const kernels::SparseWgmmaParams& params, std::int32_t group,
-                         std::int32_t first_head)
-      : params_(params), group_(group), first_head_(first_head) {}
+                         std::int32_t first_head, std::uint32_t half, std::uint32_t* seen)
+      : params_(params),
+        group_(group),
+        first_head_(first_head),
+        half_(static_cast<std::int32_t>(half)),
+        seen_(seen) {}
 
   /// The warpgroup has written its columns of a piece.
   __device__ void count(const SparsePiece& piece) {
     if (piece.partial < 0 || params_.counters == nullptr) return;
     const kernels::SparseMerge of = params_.merge_of_slot[piece.partial];
-    slots_ |= 1u << piece.partial % 2;
-    ptx::bar_sync<128>(1 + Half);
+    ptx::bar_sync<128>(static_cast<std::uint32_t>(1 + half_));
     if (threadIdx.x % 128 != 0) return;
     const std::uint64_t one =
         piece.partial == of.first_slot ? kFlip - static_cast<std::uint32_t>(of.parts - 1) : 1;
     const std::uint64_t before = ptx::atom_add_acq_rel_gpu_u64(counter(of), one);
-    flips_ |= static_cast<std::uint32_t>(before >> 63) << piece.partial % 2;
+    *seen_ |= (kIsPart | static_cast<std::uint32_t>(before >> 63)) << 2 * (piece.partial % 2);
   }
   /// Behind all pieces of the group, of which two may be parts.
   __device__ void merge() const {
+    if (params_.counters == nullptr) return;
+    ptx::bar_sync<128>(static_cast<std::uint32_t>(1 + half_));
 #pragma unroll 1
     for (std::int32_t i = 0; i < 2; ++i) {
-      if ((slots_ >> i & 1) == 0) continue;
+      const std::uint32_t seen = *seen_ >> 2 * i;
+      if ((seen & kIsPart) == 0) continue;
       const kernels::SparseMerge of = params_.merge_of_slot[2 * group_ + i];
       if (threadIdx.x % 128 == 0) {
-        while (ptx::ld_acquire_gpu_u64(counter(of)) >> 63 == (flips_ >> i & 1)) {
+        while (ptx::ld_acquire_gpu_u64(counter(of)) >> 63 == (seen & 1)) {
         }
       }
-      ptx::bar_sync<128>(1 + Half);
+      ptx::bar_sync<128>(static_cast<std::uint32_t>(1 + half_));
       const std::int32_t part = group_ - of.first_slot / 2, end = 64 * (part + 1) / of.parts;
       std::int32_t row = 64 * part / of.parts + static_cast<std::int32_t>(threadIdx.x / 32 % 4);
 #pragma unroll 1
@@ -55,17 +60,18 @@ class SparseParts {
 
  private:
   static constexpr std::uint64_t kFlip = std::uint64_t{1} << 63;
+  static constexpr std::uint32_t kIsPart = 2;
   static constexpr int kAtOnce = 8;  // parts on their way
 
   __device__ std::uint64_t* counter(const kernels::SparseMerge& of) const {
     return params_.counters + kernels::kSparseCountersOfGroup * (of.first_slot / 2) +
-           first_head_ / 32 + Half;
+           first_head_ / 32 + half_;
   }
   // As combine() has it in two passes; here in one, which is less code that comes from memory.
   __device__ void merge(const kernels::SparseMerge& of, std::int32_t head) const {
     const kernels::SparseDecodeParams& p = params_.decode;
     const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
-    const std::int32_t column = Half * 256 + lane * 4;
+    const std::int32_t column = half_ * 256 + lane * 4;
     float top = -INFINITY, sum = 0, o[8] = {};
 #pragma unroll 1
     for (std::int32_t first = 0; first < of.parts; first += kAtOnce) {
@@ -114,9 +120,9 @@ class SparseParts {
   }
 
   const kernels::SparseWgmmaParams& params_;
-  std::int32_t group_, first_head_;
-  std::uint32_t slots_ = 0;  // which of the group's two slots have a part
-  std::uint32_t flips_ = 0;  // bit 63 of their counters before; of the thread that counts
+  std::int32_t group_, first_head_, half_;
+  /// Of the group's two slots, zero at first: bit 63 of the counter before, and kIsPart.
+  std::uint32_t* seen_;
 };
 
 }  // namespace tilewright::tile

@@ -50,6 +50,7 @@ struct SparseShared {
   float factors[64];  ///< what the results of each head so far are to be multiplied with
   /// Bit i % 8 of word i / 8: key i is one. A word in 16 bytes, which is what can be copied.
   uint4 valid[kSparseStages][8];
+  std::uint32_t parts[2];  ///< what SparseParts of each consumer has seen
   std::uint64_t q_full;
   /// Of the columns below and from 256: the scores need both, and each consumer releases one.
   RingBarriers<kSparseStages> k_ring[2];
@@ -59,6 +60,7 @@ struct SparseShared {
   /// One thread, in each of the CTAs that share the decoding of keys. Half of the converters' warps
   /// have a part of each half of the keys.
   __device__ void initialise(std::uint32_t ctas) {
+    parts[0] = parts[1] = 0;
     ptx::mbarrier_init(ptx::shared_address(&q_full), 4);
     for (auto& ring : k_ring) initialise_ring(ring, kSparseConverters / 2, 4 * ctas);
     initialise_ring(p_ring, 4, 4);
