@@ -57,7 +57,7 @@ class Setup(unittest.TestCase):
         link.symlink_to(self.tree / "run")
         status, text = self.run_it(link, "info")
         self.assertEqual((status, text.splitlines()[-1]), (0, "tool info"))
-        self.assertIn("about ten minutes", text)  # said once, before it is built
+        self.assertIn("ten to twenty minutes", text)  # said once, before it is built
         self.assertEqual(self.run_it(link, "info"), (0, "tool info\n"))
 
     def test_a_moved_checkout_is_built_anew(self):
